@@ -25,7 +25,7 @@ from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
-from agent_core.plugins.registration import CommandFamily, PluginSet
+from agent_core.plugins.plugin_set import CommandFamily, PluginSet
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import HtmlRenderer
 from agent_core.providers.clock import SystemClock

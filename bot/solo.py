@@ -17,7 +17,7 @@ from adapters.screens.cards import status_text
 from adapters.screens.ui_text import effort_text, fault_text, model_text
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
-from adapters.terminal.prompts import draft_from_choice
+from adapters.terminal.prompt_drafts import draft_from_choice
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person

@@ -18,7 +18,7 @@ from agent_core.capabilities.web.pages import load_sites
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import TemporaryDatabase

@@ -5,9 +5,7 @@ from functools import partial
 from typing import Any
 
 from adapters.chat import agent_messages
-from adapters.discord.outbound.draw import draw
-from adapters.discord.outbound.extra_buttons import draft_buttons, upload_button
-from adapters.discord.outbound.full_text import (
+from adapters.discord.outbound.answer_messages import (
     answer_message,
     file_message,
     reply_message,
@@ -15,6 +13,8 @@ from adapters.discord.outbound.full_text import (
     thoughts_message,
     whole_message,
 )
+from adapters.discord.outbound.draw import draw
+from adapters.discord.outbound.extra_buttons import draft_buttons, upload_button
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.screens.message.card import card_screen, folded_screen
 from adapters.screens.message.pieces import Screen

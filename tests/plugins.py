@@ -5,7 +5,7 @@ from functools import partial
 from agent_core.capabilities.web.pages import load_sites
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.testing.stage import Stage
 from examples.plugins.link_checker import LinkChecker
 from examples.plugins.word_counter import WordCounter

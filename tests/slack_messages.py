@@ -7,10 +7,10 @@ from typing import Any
 from adapters.chat import agent_messages
 from adapters.screens.message.card import card_screen, folded_screen
 from adapters.screens.message.pieces import Screen
+from adapters.slack.outbound.answer_messages import answer_message
 from adapters.slack.outbound.controls import upload_button
 from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.extra_buttons import draft_buttons
-from adapters.slack.outbound.full_text import answer_message
 from adapters.slack.outbound.message import SlackMessage
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft

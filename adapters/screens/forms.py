@@ -1,4 +1,6 @@
-"""The forms of Slack and Discord, each described once. `question_form` has the form of a tool server's question.
+"""Makes the forms of Slack and Discord: new agent, edit, reason, number, reply, prompt.
+
+Their classes are in `form_parts`; the form of a tool server's question is in `question_form`.
 
 The page has forms of its own (`adapters/web/templates`), and the terminal asks line by line.
 """
@@ -7,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from adapters.screens.buttons import Button
 from adapters.screens.cards import as_text
-from adapters.screens.form import Field, Form, Option, Said
+from adapters.screens.form_parts import Field, Form, Option, Said
 from adapters.screens.text_fit import beginning
 from adapters.screens.ui_text import APPROVE_N, REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
 from adapters.screens.visible_text import one_line, readable
@@ -34,10 +36,10 @@ LONGEST = {"name": 8_000, "role": 8_000, "goals": MOST_OF_GOALS, "budget": 99, "
 
 
 def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: str = "") -> Form:
-    """The form for a new agent. `values`: of its fields, as of `form_values.fields_of`; `place`: the channel's key.
+    """The form for a new agent. `values`: the values of its fields, as `form_values.fields_of` returns them.
 
-    With no `place` the form asks for a channel. `like`: the agent whose settings it has. Discord has no room for one
-    more field, unless it is extra and has options (`Field.is_extra`).
+    `place`: the channel's key; without it, the form asks for a channel. `like`: the agent whose settings it has.
+    Discord has no room for one more field, unless it is extra and has options (`Field.is_extra`).
     """
     name, role, goals, budget, model = (
         beginning(readable(values.get(field, "")), most) for field, most in LONGEST.items()

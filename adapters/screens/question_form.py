@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from adapters.screens.buttons import Button
-from adapters.screens.form import Field, FieldKind, Form, Option, Said
+from adapters.screens.form_parts import Field, FieldKind, Form, Option, Said
 from adapters.screens.visible_text import one_line, visible
 from agent_core.model.question import (
     AskedQuestion,

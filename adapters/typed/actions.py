@@ -9,7 +9,8 @@ from adapters.screens.buttons import Button
 from adapters.screens.cards import spend_text, status_text
 from adapters.screens.ui_text import RESUME_TO_READ, HelpText, first_word, size_text
 from adapters.typed.answers import Answer
-from adapters.typed.management_commands import ManagementCommands, ThreadVerb
+from adapters.typed.command_lines import ThreadVerb
+from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.typed_text import TypedText, typed
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Awaiting

@@ -1,15 +1,16 @@
-"""Runs the typed commands that decide nothing: goals, model, budget, policy, memory, audit, a channel's settings."""
+"""Runs the typed commands that manage an agent or a channel: goals, model, budget, policy, memory, export, trash."""
 
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal
 
 from adapters.screens.cards import estimate_text, money
 from adapters.screens.decision_log import newest_rows
 from adapters.screens.ui_text import ago, first_word, model_text
 from adapters.screens.visible_text import readable, visible
 from adapters.typed.answers import Answer, Attachment
+from adapters.typed.command_lines import ChannelVerb, ThreadVerb
 from adapters.typed.form_values import dollars, model_name
 from adapters.typed.notification_commands import NotificationCommands
 from adapters.typed.policy_settings import set_policy
@@ -18,7 +19,6 @@ from adapters.typed.site_settings import set_sites
 from adapters.typed.tool_settings import set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.draft import MAX_MODEL_CHARACTERS
 from agent_core.model.ids import MemoryId
 from agent_core.model.model_calls import Budget, CallKind, Usage
 from agent_core.model.origin import Origin
@@ -30,9 +30,6 @@ from agent_core.service.reading.views import AgentViews
 from agent_core.service.uploads import FileUploads
 from agent_core.text.lines import counted, one_line
 
-ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
-ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "memory", "export", "audit", ChannelVerb]
-CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 MEMORY_FILE = "memory.jsonl"
 BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
@@ -48,19 +45,6 @@ CALLS: dict[CallKind, str] = {
     "embedding": "embeddings",
     "image": "images",
     "audio": "audio",
-}
-# How the text after each verb but `model` begins; other text is an agent's name, or a reply.
-TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
-    "goals": r"set\b",
-    "budget": r"(channel|none|no limit)\b|\$?\s*\d",
-    "policy": r"(approvers|free|ask|cards)\b",
-    "memory": r"(list|search|add|forget|export)\b",
-    "sites": r"(allow|deny|clear)\b",
-    "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
-    "export": r"(?!)",
-    "audit": r"channel\s*$",
-    "reminders": r"(call|after|quiet|weekends|zone)\b",
-    "notify": r"(me|on|off)\s*$",
 }
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
 DEMO_SPENDING = "In demo mode a script leads the agents: nothing is spent. A limit counts once a model is connected."
@@ -235,38 +219,6 @@ class ManagementCommands:
     def _line(self, memory: Memory) -> str:
         when = ago(memory.at, self.views.clock.now())
         return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE_CHARACTERS)} · {when} · {memory.id}"
-
-
-def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
-    """Whether the text after the verb is this command's argument. If not, it is an agent's name or part of a reply."""
-    if verb == "model":
-        return _may_name_model(said.strip())
-    return re.match(TEXT_BEGINNINGS[verb], said, re.IGNORECASE) is not None
-
-
-def is_thread_command(line: str) -> bool:
-    """Whether a line without `!` is a command, such as `memory search tea`, and not a reply.
-
-    `model` with a name is one only in lower case, and if the name has a digit and a sign, as in `model gpt-5.4-mini`.
-    """
-    word, rest = first_word(line)
-    if word == "model" and rest:
-        return begins_thread_command("model", rest) and (rest.casefold() == "default" or _is_plain_model_line(line))
-    return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
-
-
-def _may_name_model(said: str) -> bool:
-    """Whether the text is `default`, or one word with a digit, "-", ":" or "/", as names of models have."""
-    if len(said) > MAX_MODEL_CHARACTERS or len(said.split()) != 1:
-        return False
-    return said.casefold() == "default" or any(sign in "-:/" or sign.isdigit() for sign in said)
-
-
-def _is_plain_model_line(line: str) -> bool:
-    """Whether a line of two words, `model` and a name, can mean nothing but a change of the model."""
-    word, name = line.split()
-    has_digit, has_sign = any(map(str.isdigit, name)), any(sign in "-:/." for sign in name)
-    return word == "model" and name[0].isalpha() and name.islower() and has_digit and has_sign and "://" not in name
 
 
 def _wanted(text: str, file: Attachment | None = None) -> Answer:

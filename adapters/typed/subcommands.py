@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.screens.ui_text import HelpText, first_word
 from adapters.typed.answers import Answer
-from adapters.typed.management_commands import ChannelVerb, ManagementCommands, ThreadVerb, begins_thread_command
+from adapters.typed.command_lines import ChannelVerb, ThreadVerb, begins_thread_command
+from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.settings_file import is_settings, pasted_draft
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, one_line, reason_of
 from agent_core.plugins.plugin import Plugin
-from agent_core.plugins.registration import PluginSet, is_plugin_name
+from agent_core.plugins.plugin_set import PluginSet, is_plugin_name
 
 logger = logging.getLogger(__name__)
 ENTRY_POINTS = "signoff.plugins"

@@ -8,7 +8,7 @@ from agent_core.capabilities.capability import CommandParts, Finding
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.text.lines import counted
 from bot.capabilities import Capabilities
 from bot.findings.tool_faults import faults_finding

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_core.model.command import CommandSpec, Preview
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.declaring import MAX_COMMANDS, MAX_DESCRIPTION_CHARACTERS, MAX_LABEL_CHARACTERS
-from agent_core.plugins.registration import MAX_GUIDANCE_CHARACTERS, MAX_GUIDANCE_LINES, OBSERVE_SECONDS
+from agent_core.plugins.plugin_set import MAX_GUIDANCE_CHARACTERS, MAX_GUIDANCE_LINES, OBSERVE_SECONDS
 from agent_core.plugins.schemas import MAX_ARGUMENT_DESCRIPTION, MAX_ARGUMENTS, MAX_SCHEMA_CHARACTERS
 from agent_core.toolset.registry import CommandContext, CommandOutput, declare
 

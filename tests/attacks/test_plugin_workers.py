@@ -25,7 +25,7 @@ from agent_core.model.decision import Approve, Policy
 from agent_core.model.ids import AgentId
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
-from agent_core.plugins.registration import CommandFamily, PluginSet
+from agent_core.plugins.plugin_set import CommandFamily, PluginSet
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.confinement.process_tree import ProcessTree
 from agent_core.providers.egress.gateway import EgressGateway

@@ -23,7 +23,7 @@ from agent_core.model.origin import ChannelScope
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.testing.examples import CHANNEL, an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -21,7 +21,7 @@ from agent_core.model.origin import ChannelScope
 from agent_core.model.question import ServerQuestion
 from agent_core.oversight.secrets import PIECE_CHARACTERS, REDACTED, Secrets
 from agent_core.plugins import PluginTools
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase

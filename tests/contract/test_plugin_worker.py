@@ -12,7 +12,7 @@ from agent_core.errors import CommandError
 from agent_core.model.ids import AgentId
 from agent_core.plugins import PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.testing.clock import FakeClock
 from agent_core.toolset.arguments import argument_faults, fit_arguments
 from agent_core.toolset.registry import Command, CommandOutput

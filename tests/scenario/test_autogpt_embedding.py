@@ -14,7 +14,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channel_settings import TOOLS_KEY, ToolSwitches, serialise_tool_switches
 from agent_core.model.records.memory import Memory
 from agent_core.oversight.secrets import Secrets
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import CHANNEL, NOON
 from agent_core.testing.language_model import reply_text

@@ -13,7 +13,7 @@ from agent_core.errors import DatabaseAway
 from agent_core.model.channel_settings import TOOLS_KEY, ToolSwitches, serialise_tool_switches
 from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import reply_text
 from agent_core.toolset.channel_tools import is_source_on

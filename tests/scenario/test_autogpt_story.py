@@ -16,7 +16,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import Failed, Result, Succeeded
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.plugins import PluginTools
-from agent_core.plugins.registration import CommandFamily, PluginSet
+from agent_core.plugins.plugin_set import CommandFamily, PluginSet
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import singledispatch
 from hashlib import sha256
 
-from adapters.screens.form import Form
+from adapters.screens.form_parts import Form
 from adapters.screens.message.fit import MessageLimits, fit
 from adapters.screens.message.pieces import (
     About,

@@ -22,14 +22,14 @@ from adapters.discord.inbound.context import (
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.inbound.prompts import KEY, DiscordPrompts
+from adapters.discord.outbound.answer_messages import reply_message, thoughts_message, whole_message
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.forms import draw_form
-from adapters.discord.outbound.full_text import reply_message, thoughts_message, whole_message
 from adapters.discord.outbound.inputs import edit_fields
 from adapters.discord.outbound.notifications import OUR_DIRECT
 from adapters.screens.buttons import Button, ViewButton
-from adapters.screens.form import Form
+from adapters.screens.form_parts import Form
 from adapters.screens.forms import agent_form, edit_form, number_form, reason_form, reply_form
 from adapters.screens.ui_text import most_times
 from adapters.typed.actions import FormInput, reviewed_text

@@ -9,7 +9,7 @@ import discord
 
 from adapters.chat.services import ChatServices
 from adapters.discord.inbound.form_store import FormStore
-from adapters.discord.outbound.full_text import text_message
+from adapters.discord.outbound.answer_messages import text_message
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.surface import DiscordSurface

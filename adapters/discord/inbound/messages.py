@@ -1,4 +1,4 @@
-"""Turns messages in an agent's thread (replies and files) into calls of the services."""
+"""Turns messages in an agent's thread (replies and files) into calls of the services, and answers there."""
 
 import logging
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
 from adapters.discord.inbound.shared_content import read_typed, shared_text
+from adapters.discord.outbound.answer_messages import answer_message, text_message
 from adapters.discord.outbound.draw import draw
-from adapters.discord.outbound.full_text import answer_message, text_message
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.screens.buttons import Button

@@ -28,8 +28,8 @@ from adapters.discord.inbound.submitted_forms import (
     PromptForm,
     TextForm,
 )
+from adapters.discord.outbound.answer_messages import answer_message, text_message
 from adapters.discord.outbound.draw import draw
-from adapters.discord.outbound.full_text import answer_message, text_message
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.screens.buttons import Button, ViewButton
 from adapters.typed.actions import FormInput, takes_long

@@ -14,15 +14,15 @@ from adapters.chat.subcommand_answers import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.inbound.prompts import DiscordPrompts
+from adapters.discord.outbound.answer_messages import answer_message
 from adapters.discord.outbound.draw import draw
 from adapters.discord.outbound.extra_buttons import draft_buttons, upload_button
 from adapters.discord.outbound.forms import draw_form
-from adapters.discord.outbound.full_text import answer_message
 from adapters.discord.outbound.message import DiscordMessage, link_to
 from adapters.screens.forms import agent_form
 from adapters.screens.visible_text import one_line
+from adapters.typed.command_lines import CHANNEL_VERBS, ThreadVerb
 from adapters.typed.form_values import fields_of
-from adapters.typed.management_commands import CHANNEL_VERBS, ThreadVerb
 from adapters.typed.subcommands import (
     DUPLICATE,
     HELP,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from adapters.discord.outbound.inputs import arguments_of
-from adapters.screens import form as screens
+from adapters.screens import form_parts as screens
 from adapters.screens.buttons import Button
 from adapters.screens.forms import agent_form
 from adapters.typed import form_values

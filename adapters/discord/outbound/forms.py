@@ -13,7 +13,7 @@ from discord import ui
 from adapters.discord.outbound.controls import MAX_OPTIONS
 from adapters.discord.outbound.inputs import MAX_INPUTS
 from adapters.discord.outbound.message import NOTHING, escaped, escaped_size, quoted, quoted_size
-from adapters.screens.form import Field, Form, Said
+from adapters.screens.form_parts import Field, Form, Said
 from adapters.screens.text_fit import beginning, cut, cut_by_size, fits
 from adapters.screens.visible_text import one_line, visible
 from agent_core.errors import NotPossible

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.screens.form import Field
+from adapters.screens.form_parts import Field
 from adapters.screens.text_fit import beginning, pieces, units
 from adapters.screens.ui_text import TOO_LONG_TO_EDIT
 from adapters.screens.visible_text import HIDDEN, one_line, visible

@@ -14,8 +14,8 @@ from adapters.chat.status_updates import is_kept_waiting
 from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
+from adapters.discord.outbound.answer_messages import text_message
 from adapters.discord.outbound.draw import draw
-from adapters.discord.outbound.full_text import text_message
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.notifications import DiscordNotifications, allowed_mentions
 from adapters.discord.outbound.offers import DiscordOffers

@@ -14,8 +14,8 @@ from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.message_markup import typed_text
+from adapters.slack.outbound.answer_messages import answer_message
 from adapters.slack.outbound.blocks import Block
-from adapters.slack.outbound.full_text import answer_message
 from adapters.slack.outbound.menus import with_prompts, with_templates
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.surface import SlackSurface

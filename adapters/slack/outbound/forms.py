@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from adapters.screens.form import NO_CHOICE, Field, Form, Said
+from adapters.screens.form_parts import NO_CHOICE, Field, Form, Said
 from adapters.screens.forms import agent_form
 from adapters.screens.text_fit import beginning, fits
 from adapters.screens.visible_text import visible

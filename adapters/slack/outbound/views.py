@@ -14,6 +14,7 @@ from adapters.screens.message.pieces import Link, Opens, Text
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
 from adapters.slack.inbound.submitted_forms import FormContext
+from adapters.slack.outbound.answer_messages import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_VIEW_BUTTON,
@@ -28,7 +29,6 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.controls import PREFIX, element, link_button, main_element
 from adapters.slack.outbound.draw import blocks_of, facts_in, rest_line
-from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn

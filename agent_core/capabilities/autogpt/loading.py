@@ -15,7 +15,7 @@ from agent_core.capabilities.autogpt.worker_pool import WorkerPool
 from agent_core.errors import CommandError
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
-from agent_core.plugins.registration import is_plugin_name
+from agent_core.plugins.plugin_set import is_plugin_name
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 4  # workers that are asked at the start

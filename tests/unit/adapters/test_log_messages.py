@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.outbound import full_text as discord_log
+from adapters.discord.outbound import answer_messages as discord_log
 from adapters.discord.outbound import message as discord_message
 from adapters.screens.decision_log import NEWEST_ROWS, time_text
 from adapters.screens.text_fit import units

@@ -25,8 +25,8 @@ from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.views import home
 from adapters.typed import actions
+from adapters.typed.command_lines import ThreadVerb
 from adapters.typed.form_values import fields_of
-from adapters.typed.management_commands import ThreadVerb
 from adapters.typed.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandCall

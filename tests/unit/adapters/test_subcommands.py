@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.typed.management_commands import ThreadVerb
+from adapters.typed.command_lines import ThreadVerb
 from adapters.typed.subcommands import (
     Helping,
     Listing,

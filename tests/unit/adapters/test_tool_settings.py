@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.typed.management_commands import is_thread_command
+from adapters.typed.command_lines import is_thread_command
 from adapters.typed.tool_settings import HOW_TOOLS, NO_TOOLS, TOO_MANY, set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.channel_settings import TOOLS_KEY, ToolSwitches, parse_tool_switches

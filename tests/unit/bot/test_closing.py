@@ -14,7 +14,7 @@ from agent_core.capabilities.media.capability import MediaCapability
 from agent_core.capabilities.programs.process_sandbox import ProcessSandbox
 from agent_core.errors import SettingsError
 from agent_core.model.ids import AgentId
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import TemporaryDatabase

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, create_model
 
 from agent_core.model.command import CommandSpec
 from agent_core.plugins import Plugin, PluginTools
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.plugins.schemas import own_schema
 from agent_core.prompt.system import standing_prompt
 from agent_core.testing.examples import an_agent

@@ -20,7 +20,7 @@ from agent_core.model.decision import Approve
 from agent_core.model.turn import Turn
 from agent_core.plugins import Plugin, PluginTools, RunOnce
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.registration import CommandFamily, PluginSet
+from agent_core.plugins.plugin_set import CommandFamily, PluginSet
 from agent_core.ports.web import Page
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.language_model import ScriptedModel, reply_text

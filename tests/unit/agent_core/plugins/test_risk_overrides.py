@@ -8,7 +8,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 from agent_core.model.decision import Approve, PolicyChange
 from agent_core.model.turn import Turn
-from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.plugin_set import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage

@@ -1,4 +1,7 @@
-"""Prompts of tool servers at the terminal: asks for arguments, shows what came back, and lets people change it."""
+"""Drafts a new agent from a tool server's prompt at the terminal.
+
+It asks for the arguments, shows the goals that come back, and lets the person change them and the name.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace

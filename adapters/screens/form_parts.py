@@ -1,4 +1,4 @@
-"""A form as a value: a surface draws it with what its platform has, and reads it back by the ids of its fields."""
+"""A form as a value, and its fields and texts: a surface draws it and reads it back by the ids of its fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""What Discord gets in full or as a file: long answers, all of a turn, rows of the decision log."""
+"""Messages that answer a person on Discord: a text, decision log rows, a turn in full, its thoughts, the model's reply.
+
+A long text becomes a file.
+"""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Registers the contributions of plugins, and keeps what fails in one from everything else."""
+"""Registers the plugins of a process, calls their hooks, and keeps a failure in one from everything else."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence

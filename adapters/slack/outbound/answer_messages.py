@@ -1,4 +1,4 @@
-"""The full content of a turn without cuts, in as many parts as a view needs, and rows of the decision log."""
+"""Answers to a person on Slack: a text or decision log rows as a message, a turn in full as the parts of a view."""
 
 import json
 from collections.abc import Iterator, Sequence
