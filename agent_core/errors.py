@@ -25,14 +25,16 @@ SignoffError
 │   └── ThreadGone             the thread, the channel or the right to write is gone: the agent pauses
 ├── Conflict                   the unit of work is repeated
 ├── NewerTables                the operator installs the newer release, or uses another database
+├── WorkersAtWork              the operator stops the workers of the release before
 ├── UnfinishedImport           the operator goes on with the import, or uses another database
 ├── TransferRefused            the operator reads why an export or import was not done
+│   └── FilesTaken             the operator adds --take-files, or names a place that no other database uses
 ├── DatabaseAway               the work is retried; nothing unsaved took effect
 │   └── CommitUnknown          the answer to a commit was lost: what was saved may have taken effect
 ├── EngineTaken                another process advances the agents of this database, so this one ends
 ├── Superseded                 another worker took the agent, so this worker stops
 └── SettingsError              the operator reads one line and the process exits
-    └── DatabaseUnreachable    a process that runs on waits for it at its start, if it is a server
+    └── DatabaseUnreachable    a worker, or a process that serves pages, waits for a server at its start; others end
 """
 
 import math
@@ -187,8 +189,8 @@ class NewerTables(SignoffError):
     """A newer release created the tables of the database."""
 
 
-class WorkersAtWork(Exception):
-    """Workers of a release before, which cannot work on the tables of this one, are at work on the database."""
+class WorkersAtWork(SignoffError):
+    """Workers of an earlier release are at work on the database and cannot work on the tables of this one."""
 
 
 class UnfinishedImport(SignoffError):
