@@ -1,4 +1,4 @@
-"""Makes invisible characters visible: a character without a glyph is written as ⟨U+200B⟩.
+"""Makes invisible characters visible, and back: a character without a glyph is written as ⟨U+200B⟩.
 
 Spaces, tabs and line ends are kept. Invisible characters are kept only where they change what is seen: U+200D and
 U+FE0F inside an emoji sequence, and U+200C between two letters that would join without it. The length of these

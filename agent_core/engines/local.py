@@ -19,7 +19,7 @@ SWEEP_SECONDS = 1.0
 SWEEPS_BETWEEN_CHECKS = 10  # of agents with background programs, which another process may have stopped or deleted
 MAX_UNSETTLED, UNSETTLED_TIME = 20, timedelta(seconds=30)
 MAX_LOOKED_AT = 100  # helpers among them have no status line
-SHOWING_SECONDS = 1.0  # what is left at least, to show what people did while a command was given its time
+SHOWING_SECONDS = 1.0  # the least time in which a drain shows what people did while it waited for commands
 CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
 
 

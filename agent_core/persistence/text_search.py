@@ -1,4 +1,4 @@
-"""Search in the folded texts of agents, turns and notes, saved beside them, and by files that they tell of."""
+"""Saves the folded text of agents, turns and notes, and searches it; finds turns and notes that changed one file."""
 
 import asyncio
 import json

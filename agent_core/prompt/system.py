@@ -84,7 +84,7 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], guidance: Seq
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Commands for a prompt: equal to others of which it says the same, as in all turns of most agents."""
+    """Commands for a prompt. Two listings are equal if the prompt says the same of both."""
 
     said: tuple[tuple[str, str, str], ...]
     commands: Sequence[CommandSpec] = field(compare=False)

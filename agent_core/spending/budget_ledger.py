@@ -1,4 +1,4 @@
-"""Budgets of agents and channels: opens spending trackers and saves what they recorded."""
+"""Makes spending trackers, charges what they recorded, and charges what processes that ended had reserved."""
 
 import logging
 import secrets
@@ -131,7 +131,7 @@ class BudgetLedger:
             await self.clock.sleep(CHECK_SECONDS)
 
     async def check_left(self) -> None:
-        """Charge what is reserved for longer than any step takes, by a process that ended without an agent to go on."""
+        """Charge reservations older than the longest step. A process that ended left them, and no agent goes on."""
         await in_one_unit(self.database, self._delete_settled)
         await self._charge_where(lambda each: each.since < self.clock.now() - LONGEST_STEP)
 

@@ -37,7 +37,7 @@ class DiscordDraftButton(ColonSeparatedButton):
 
 @dataclass(frozen=True, slots=True)
 class OpensForm:
-    """The button Change where nothing can be created before the form was seen."""
+    """The button Open the form: it stands in for Create and Change if a person must see the form first."""
 
     change: DiscordDraftButton
     label = "Open the form"

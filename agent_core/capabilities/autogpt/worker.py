@@ -160,7 +160,7 @@ class PluginWorker:
     async def ask(self, request: Mapping[str, Any], seconds: float, sites: Sites | None = None) -> dict[str, Any]:
         """The answer; raise PluginRaised, or WorkerEnded if the worker died or took longer than `seconds`.
 
-        Whoever is cancelled meanwhile ends the worker.
+        If the caller is cancelled meanwhile, the worker is ended.
         """
         async with self.lock:
             if not self.is_running or self.streams is None:

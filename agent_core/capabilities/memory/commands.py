@@ -1,4 +1,4 @@
-"""Commands on the agent's long-term memory."""
+"""The agent's commands on its own long-term memory: add, recall, list, forget, ingest a file."""
 
 from dataclasses import dataclass
 from functools import partial
