@@ -95,12 +95,12 @@ class ProgramCapability(Capability):
         return (Finding(name="programs", state="on", why=why, variable="EXECUTE_LOCAL_COMMANDS, SANDBOX"),)
 
     def _not_allowed(self) -> Finding:
-        why = "agents propose none; true lets them, in a sandbox without network"
+        why = "agents cannot run programs; EXECUTE_LOCAL_COMMANDS=true lets them, in a sandbox without network"
         if missing := self.find_missing():
             why = f"{why}. The sandbox cannot run here: {missing}"
         if not self.confined:
             why = f"{why}. None would run now: {IN_A_BUCKET}. {USE_A_FOLDER}"
-        return Finding(name="programs", state="off", why=why, variable="EXECUTE_LOCAL_COMMANDS")
+        return Finding(name="programs", state="off", why=why)
 
     async def close(self) -> None:
         await self.sandbox.close()

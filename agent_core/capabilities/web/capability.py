@@ -66,7 +66,9 @@ class WebCapability(Capability):
     async def findings(self) -> Iterable[Finding]:
         no_clones, allowed = self.git_fault(), self.settings.allow_downloads
         pages = self.browser_fault().rstrip(".") or DRAWN
-        downloads = "agents may propose them" if allowed else "agents propose none; true lets them"
+        downloads = (
+            "agents may propose them" if allowed else "agents cannot download files; ALLOW_DOWNLOADS=true lets them"
+        )
         return (
             self._search(),
             Finding(name="pages", state="on", why=pages, variable=INTERNAL_HOSTS),
@@ -75,7 +77,12 @@ class WebCapability(Capability):
                 state="off" if no_clones else "on",
                 why=no_clones or "copied by git, without history",
             ),
-            Finding(name="downloads", state="on" if allowed else "off", why=downloads, variable="ALLOW_DOWNLOADS"),
+            Finding(
+                name="downloads",
+                state="on" if allowed else "off",
+                why=downloads,
+                variable="ALLOW_DOWNLOADS" if allowed else "",
+            ),
         )
 
     def _search(self) -> Finding:

@@ -212,8 +212,9 @@ BY_WORDS = "memories are found by words, not by meaning; for English, pip instal
 MANY_BY_HTTP = "many workspaces by HTTP at https://s.org/slack/events, install at https://s.org/slack/install"
 MANY_BY_SOCKET = "many workspaces by Socket Mode, install at https://s.org/slack/install"
 NEWER = "postgresql://db/s, tables of version 0009, extended by a newer release: use that one soon"
+NOT_ALLOWED = "agents cannot run programs; EXECUTE_LOCAL_COMMANDS=true lets them"
 NO_TOOLS = "bwrap is not installed. Install it: apt-get install bubblewrap"
-NO_PROGRAMS = "agents propose none; true lets them, in a sandbox without network. The sandbox cannot run here: "
+NO_PROGRAMS = f"{NOT_ALLOWED}, in a sandbox without network. The sandbox cannot run here: "
 LOOK = "agents may have their model look at pictures"
 UNKNOWN = "not known, because the endpoint did not list its models; agents are offered no pictures"
 
