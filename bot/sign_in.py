@@ -1,7 +1,7 @@
 """`sign-in` and `sign-out`: an operator lets Signoff in at a tool server, or takes that back.
 
-The browser comes back to an address of this machine (RFC 8252). Where it runs on another machine, the address that it
-shows then is pasted here.
+The browser comes back to an address of this machine (RFC 8252), which `Browser` serves; it checks `state`. If the
+browser runs on another machine, people paste the address that it shows then.
 """
 
 import asyncio

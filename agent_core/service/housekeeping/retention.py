@@ -1,4 +1,4 @@
-"""Deletes agents at rest and entries of the decision log, as the settings say, expired forms, and what trashes hold."""
+"""Deletes, every hour, old agents at rest and log entries as the settings say, expired forms, and what trashes hold."""
 
 import logging
 from dataclasses import dataclass
