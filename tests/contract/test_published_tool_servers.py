@@ -1,7 +1,6 @@
-"""Published tool servers as they are, installed into a folder of the test: two of npm, one of PyPI."""
+"""Published tool servers as they are, installed into a folder of the test: two of npm."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from tests.packages import NotInstalled, need
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published tool servers")]
 NPM = ("@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31")
-PYPI = ("mcp-server-time==2026.10.19", "tzlocal==5.4.5")
 INSTALL_SECONDS = 150
 
 
@@ -37,18 +35,6 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ServerEntry]
         return ServerEntry(name=name, reached=LocalProgram(command=str(program), args=args), place=name)
 
     return entry
-
-
-@pytest.fixture(scope="module")
-def time_server(tmp_path_factory: pytest.TempPathFactory) -> ServerEntry:
-    folder = str(tmp_path_factory.mktemp("pypi"))
-    installed(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, *PYPI)
-    program = LocalProgram(
-        command=sys.executable,
-        args=("-m", "mcp_server_time", "--local-timezone", "Europe/Berlin"),
-        env={"PYTHONPATH": folder},
-    )
-    return ServerEntry(name="time", reached=program, place="time")
 
 
 async def test_everything_is_a_family_of_commands(
@@ -82,14 +68,6 @@ async def test_files_are_read_and_written_where_the_server_may(
         await server.call("write_file", {"path": str(tmp_path / "new.txt"), "content": "black"}, print)
         assert (await server.call("read_text_file", {"path": "/etc/passwd"}, print)).is_error
     assert (tmp_path / "new.txt").read_text() == "black"
-
-
-async def test_the_time_is_told(time_server: ServerEntry) -> None:
-    async with connected(time_server) as server:
-        commands = {each.spec.name: each.spec for each in ServerCommands(server, visible).loaded({}).commands}
-        assert {"time.get_current_time", "time.convert_time"} <= {*commands}
-        answer = await server.call("get_current_time", {"timezone": "Europe/Berlin"}, print)
-    assert "Europe/Berlin" in answer.text
 
 
 async def test_the_prompts_of_everything(node: Callable[..., ServerEntry]) -> None:

@@ -88,16 +88,6 @@ async def test_a_server_is_used_by_every_process_after_somebody_signed_in_once(u
 
 
 @pytest.mark.slow
-async def test_a_token_that_ended_is_renewed_also_by_a_new_process(
-    url: str, store: SignInStore, doorkeeper: Doorkeeper
-) -> None:
-    await sign_in(url, store)
-    await let_token_end(url, store, doorkeeper)
-    assert await key_of(url, store) == await key_of(url, store)
-    assert (doorkeeper.renewals, doorkeeper.reused) == (1, 0)
-
-
-@pytest.mark.slow
 async def test_two_processes_do_not_renew_a_token_twice(url: str, store: SignInStore, doorkeeper: Doorkeeper) -> None:
     await sign_in(url, store)
     await let_token_end(url, store, doorkeeper)
@@ -170,13 +160,6 @@ async def test_a_browser_that_comes_back_with_another_state_or_issuer_signs_nobo
         fault = await server_at(url, store, ask_person=changed(change)).connect_once(until_listed=True)
         assert "sign" in fault, fault
         assert await store.get("guarded", url) is None
-
-
-@pytest.mark.slow
-async def test_a_server_that_wants_a_key_says_so_where_its_entry_has_none(url: str) -> None:
-    entry = ServerEntry(name="guarded", reached=RemoteAddress(url=url), place="here")
-    fault = await McpServer(entry=entry, clock=CLOCK, seconds=PATIENCE_SECONDS).connect_once(until_listed=True)
-    assert 'needs "headers" with one, or "oauth": true' in fault
 
 
 @pytest.mark.slow

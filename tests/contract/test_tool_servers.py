@@ -105,20 +105,6 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(by: str, tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_prompts_with_odd_names_are_listed_and_read_by_them() -> None:
-    async with connected(entry_of(local("prompting.py", "odd"))) as server:
-        await until(lambda: bool(server.prompts))
-        usable = [each.name for each in server.prompts if not each.fault]
-        assert usable == ["plan a party", "tea\u200b", "a.b", 'a "b"']
-        assert [await server.read_prompt(name, {}) for name in usable] == usable
-        assert [each.fault for each in server.prompts if each.fault] == [
-            "has a name of 300 characters, and 200 are the most",
-            "has no name",
-            "has no name",
-        ]
-
-
-@pytest.mark.slow
 @both
 async def test_prompts_are_listed_and_read(by: str) -> None:
     async with reached(by) as server:
@@ -140,13 +126,6 @@ async def test_resources_are_listed_and_read(by: str) -> None:
         assert (await server.read("tea://green")).text == "green tea"
         with pytest.raises(CommandError, match="refused this"):
             await server.read("tea://none")
-
-
-@pytest.mark.slow
-@both
-async def test_a_tool_that_fails_says_so(by: str) -> None:
-    async with reached(by) as server:
-        assert (await server.call("fail", {}, print)).is_error
 
 
 @pytest.mark.slow
@@ -225,16 +204,6 @@ async def test_a_server_that_does_not_end_by_itself_is_ended_however_often_its_c
 async def test_a_server_that_floods_before_it_answers_is_away() -> None:
     server = McpServer(entry=entry_of(local("hostile.py", "idle")), clock=CLOCK, seconds=PATIENCE_SECONDS)
     assert await server.connect_once() == "sent a message of more than 4,194,304 bytes"
-
-
-async def test_a_server_is_granted_neither_our_model_nor_an_answer_of_people() -> None:
-    async with connected(entry_of(local("hostile.py", "samples"))) as server:
-        assert "poured" in (await server.call("get tea now", {}, print)).text
-
-
-async def test_what_a_server_answers_is_not_checked_by_a_pattern_of_its_own() -> None:
-    async with connected(entry_of(local("hostile.py", "patterns"))) as server:
-        assert "poured" in (await server.call("pour", {}, print)).text
 
 
 async def test_a_program_that_is_not_there_is_told() -> None:

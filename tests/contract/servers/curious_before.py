@@ -1,6 +1,6 @@
 """A tool server of a protocol with handshake that asks people in its calls. JSON-RPC by hand.
 
-`pour` asks as often as it is told, a question of this kind: form, url, nested, wide, or early (before any call).
+`pour` asks as often as it is told, a question of this kind: form, url, nested, or early (before any call).
 """
 
 import json
@@ -15,10 +15,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "nested": {
         "message": "All.",
         "requestedSchema": {"type": "object", "properties": {"tea": {"type": "object", "properties": {}}}},
-    },
-    "wide": {
-        "message": "All.",
-        "requestedSchema": {"type": "object", "properties": {f"cup{each}": {"type": "string"} for each in range(200)}},
     },
 }
 later: list[dict[str, Any]] = []

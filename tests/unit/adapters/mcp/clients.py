@@ -116,11 +116,11 @@ async def _ends(reads: int, writes: int) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def serving(model: ScriptedModel | None = None, agents_per_person: int = 50) -> AsyncIterator[Served]:
+async def serving(model: ScriptedModel | None = None) -> AsyncIterator[Served]:
     """A server over HTTP on a free port, whose agents are worked for."""
     surface = WebSurface()
     stage = Stage(model=model or ScriptedModel(), surface=surface, clock=SystemClock())
-    endpoint = endpoint_of(stage, surface, agents_per_person)
+    endpoint = endpoint_of(stage, surface)
     served = Served(stage=stage, surface=surface, endpoint=endpoint)
     app = web.Application()
     app.add_routes(endpoint.routes)
@@ -130,9 +130,9 @@ async def serving(model: ScriptedModel | None = None, agents_per_person: int = 5
         yield served
 
 
-def endpoint_of(stage: Stage, surface: WebSurface, agents_per_person: int = 50) -> McpEndpoint:
+def endpoint_of(stage: Stage, surface: WebSurface) -> McpEndpoint:
     """The endpoint for agents of the channel HERE."""
-    limits = CreationLimits(guests_may_create=True, agents_per_person=agents_per_person)
+    limits = CreationLimits(guests_may_create=True, agents_per_person=50)
     tools = AgentTools(
         service=with_limits(stage, limits),
         views=stage.views,

@@ -15,16 +15,13 @@ from mcp import Client, MCPError
 from adapters.mcp.agent_tools import CLIENT
 from agent_core.model.agent import Stopped
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import NoteId, TurnId, new_id
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.unit.adapters.mcp.clients import (
-    ELSEWHERE,
     HEADERS,
-    HERE,
     PERSON,
     SECRET,
     Served,
@@ -170,46 +167,17 @@ async def test_a_long_file_is_read_in_parts(served: Served, opened: Opened) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.proves("mcp:channel")
-async def test_an_agent_of_another_channel_is_not_there(served: Served, opened: Opened) -> None:
-    async with opened() as client:
-        other = await served.stage.service.lifecycle.create(
-            AgentDraft(name="Bob", goals=("Wait",)), served.origin(ELSEWHERE)
-        )
-        calls: dict[str, dict[str, object]] = {
-            "read_thread": {},
-            "read_turn": {"turn": 1},
-            "wait": {"seconds": 1},
-            "add_note": {"text": "Hello"},
-            "list_files": {},
-            "read_file": {"path": "hello.txt"},
-        }
-        for tool, more in calls.items():
-            for name in (other.id, "Bob"):
-                assert await refusal(client, tool, agent=name, **more) == f"There is no agent {name} in this channel."
-        assert (await call(client, "list_agents"))["agents"] == []
-        assert (await served.stage.views.agents(HERE)) == ()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "arguments", "sentence"),
     [
         ("wait", {"agent": "Ada", "seconds": "soon"}, "seconds: Input should be a valid integer"),
-        ("wait", {"agent": "Ada", "seconds": 601}, "seconds: Input should be less than or equal to 600."),
-        ("wait", {"agent": "Ada", "until": "approved"}, "until: Input should be 'approval' or 'end'."),
-        ("wait", {}, "agent: Field required."),
         ("wait", {"agent": "A" * 100_000}, "agent: String should have at most 200 characters."),
         ("create_agent", {"name": "Bob", "goals": []}, "Goals: write at least one, one per line."),
-        ("create_agent", {"name": "Bob", "goals": ["x" * 2_001]}, "Goals: at most 2000 characters each"),
-        ("create_agent", {"name": "Ada", "goals": ["x"]}, "Ada is taken in this channel."),
         ("create_agent", {"name": "Bob", "goals": ["x"], "free": ["write"]}, "free: Extra inputs are not permitted."),
         ("add_note", {"agent": "Ada", "text": " "}, "Reply: between 1 and 20,000 characters"),
-        ("add_note", {"agent": "Ada", "text": "x" * 20_001}, "Reply: between 1 and 20,000 characters"),
         ("read_thread", {"agent": "Ada", "before": "9" * 10 + ".x"}, "before: String should match pattern"),
         ("read_turn", {"agent": "Ada", "turn": 99}, "Ada has no turn 99."),
         ("read_file", {"agent": "Ada", "path": "../../etc/passwd"}, "Ada has no file ../../etc/passwd."),
-        ("read_file", {"agent": "Ada", "path": "a\u202e"}, "Ada has no file a⟨U+202E⟩."),
         ("list_agents", {"after": "nothing"}, "after: nothing in the list has this value now."),
     ],
 )
@@ -228,14 +196,6 @@ async def test_a_tool_that_is_none_is_refused(opened: Opened) -> None:
     async with opened() as client:
         with pytest.raises(MCPError, match=r"There is no tool approve\."):
             await client.call_tool("approve", {"agent": "Ada"})
-
-
-@pytest.mark.slow
-async def test_the_limit_of_agents_holds() -> None:
-    async with serving(agents_per_person=1) as served, over_http(served, "auto") as client:
-        await call(client, "create_agent", name="Ada", goals=["Greet"])
-        answer = await refusal(client, "create_agent", name="Bob", goals=["Greet"])
-    assert "which is the most for one person" in answer
 
 
 @pytest.mark.slow
