@@ -120,16 +120,6 @@ async def test_meaning_is_found_where_words_mislead(question: str, answer: str, 
     assert likeness(asked, near) > likeness(asked, far)
 
 
-async def test_word_vectors_that_cannot_be_loaded_are_told_by_the_first_use_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(local_embedder, "PACKAGE", "not_installed_here")
-    embedder = LocalEmbedder()
-    await embedder.prepare()
-    with pytest.raises(ModelRefused, match="not installed"):
-        await embedder.embed(("tea",))
-
-
 async def test_hashing_is_misled_by_words_and_finds_their_parts() -> None:
     hashing = HashingEmbedder()
     misled = [(await hashing.embed(texts)).vectors for texts in MEANINGS]
@@ -168,8 +158,8 @@ async def test_without_its_package_the_local_embedder_says_how_to_install_it(mon
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "matrix",
-    [b"", b"\xff" * 100, b"\x02" + bytes(7) + b"{}", b"\x05" + bytes(7) + b"[1,2]"],
-    ids=["empty", "noise", "no matrix", "no header"],
+    [b"\xff" * 100, b"\x02" + bytes(7) + b"{}"],
+    ids=["noise", "no matrix"],
 )
 async def test_another_release_of_the_package_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, matrix: bytes
@@ -224,9 +214,8 @@ async def test_many_texts_go_in_several_requests_and_long_ones_are_cut(endpoint:
     assert found.usage.prompt == sum(len(text.split()) for batch in sent for text in batch)
 
 
-@pytest.mark.parametrize("usage", [{"prompt_tokens": None}, {"prompt_tokens": -1}, {"prompt_tokens": True}])
-async def test_usage_that_is_not_told_is_estimated(endpoint: Endpoint, usage: dict[str, object]) -> None:
-    endpoint.standin.answers(Embeds(usage=usage), Embeds(usage=None))
+async def test_usage_that_is_not_told_is_estimated(endpoint: Endpoint) -> None:
+    endpoint.standin.answers(Embeds(usage={"prompt_tokens": -1}), Embeds(usage=None))
     embedder = endpoint.embedder()
     for _ in range(2):
         assert (await embedder.embed(("abcdef",))).usage == Usage(prompt=2)
@@ -240,20 +229,11 @@ def answer(*items: object) -> Embeds:
     "answered",
     [
         answer(),
-        answer({"index": 0, "embedding": [1]}),
-        answer({"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}),
         answer({"index": 0, "embedding": [1]}, {"index": 7, "embedding": [1]}),
         answer({"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}),
-        answer({"embedding": [1]}, {"embedding": []}),
         answer({"embedding": [1]}, {"embedding": [0]}),
-        answer({"embedding": [1]}, {"embedding": [1e300]}),
         answer({"embedding": [1]}, {"embedding": "????"}),
-        answer({"embedding": [1]}, {"embedding": "AAA="}),
-        answer({"embedding": [1]}, {"embedding": [[1]]}),
-        answer({"embedding": [1]}, {"embedding": {"a": 1}}),
         answer({"embedding": [1]}, "vector"),
-        Embeds(body={"data": {"0": [1]}}),
-        Embeds(body=["?"]),
         SaysPlain("<html>"),
     ],
 )
@@ -264,12 +244,6 @@ async def test_an_answer_without_usable_vectors_names_its_settings(
     embedder = endpoint.embedder()
     with pytest.raises(ModelRefused, match="check EMBEDDING_MODEL and EMBEDDING_BASE_URL"):
         await embedder.embed(("a", "b"))
-
-
-async def test_vectors_without_an_index_come_in_the_texts_order(endpoint: Endpoint) -> None:
-    endpoint.standin.answers(answer({"embedding": [1, 0]}, {"embedding": [0, 1]}))
-    embedder = endpoint.embedder()
-    assert [numbers(vector) for vector in (await embedder.embed(("a", "b"))).vectors] == [[1, 0], [0, 1]]
 
 
 async def test_a_model_whose_vectors_change_their_length_is_refused(endpoint: Endpoint) -> None:
@@ -285,12 +259,9 @@ async def test_a_model_whose_vectors_change_their_length_is_refused(endpoint: En
     ("fault", "error", "words"),
     [
         (Fails(429, headers={"Retry-After": "7"}), ModelUnavailable, "answered 429"),
-        (Fails(503), ModelUnavailable, "answered 503"),
         (Hangs(), ModelUnavailable, "did not answer in time"),
         (SaysPlain("{", "application/json"), ModelUnavailable, "cannot be read"),
-        (Fails(401, f"Wrong key {KEY}."), ModelRefused, "does not accept the key"),
         (Fails(404, "The model does not exist."), ModelRefused, "Set EMBEDDING_MODEL to one it offers"),
-        (Fails(404, "Not Found"), ModelRefused, "no embeddings at this address: check EMBEDDING_BASE_URL"),
         (Fails(400, f"Bad request by {KEY}."), ModelRefused, "refused the request"),
     ],
 )
@@ -303,18 +274,6 @@ async def test_a_fault_is_one_of_the_ports_errors_and_keeps_the_key_to_itself(
         await embedder.embed(("a",))
     assert KEY not in f"{caught.value!r} {caught.value} {embedder!r}"
     assert len(endpoint.standin.embeddings) == 1
-
-
-async def test_nobody_at_the_address_may_be_tried_again(endpoint: Endpoint) -> None:
-    with pytest.raises(ModelUnavailable, match="cannot be reached"):
-        await endpoint.embedder(base_url="http://127.0.0.1:9/v1").embed(("a",))
-
-
-@pytest.mark.slow
-def test_openais_embeddings_have_a_price() -> None:
-    base_url = "https://api.openai.com/v1"
-    embedder = OpenAIEmbedder(model="text-embedding-3-small", prices=Prices.at(base_url, {}))
-    assert embedder.price(Usage(prompt=1_000_000)) == Decimal("0.02")
 
 
 async def test_the_stand_in_answers_as_the_sdk_reads_it(endpoint: Endpoint) -> None:

@@ -23,7 +23,7 @@ from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.toolset.registry import Commands
 from tests.standins.anthropic import anthropic_standin
-from tests.standins.openai import Fails, Manners, Says, openai_standin
+from tests.standins.openai import Manners, Says, openai_standin
 from tests.standins.services import SERVICES
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
@@ -152,14 +152,3 @@ async def test_an_endpoint_is_asked_with_the_whole_schema_of_a_reply() -> None:
         await model.close()
     sent = standin.completions[0]["response_format"]["json_schema"]["schema"]
     assert sent == reply_schema(COMMANDS.specs)
-
-
-async def test_a_fault_of_an_endpoint_is_one_of_the_ports_errors() -> None:
-    async with openai_standin() as standin:
-        model = OpenAIModel(base_url=standin.base_url)
-        standin.answers(Fails(503), Fails(418))
-        with pytest.raises(ModelUnavailable):
-            await ask(model)
-        with pytest.raises(ModelRefused):
-            await ask(model)
-        await model.close()

@@ -139,14 +139,6 @@ async def test_with_a_host_the_control_plane_is_not_asked(standin: PineconeStand
     await direct.close()
 
 
-@pytest.mark.slow
-async def test_another_process_finds_what_one_has_added(standin: PineconeStandIn, index: PineconeIndex) -> None:
-    await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
-    other = replace(index)
-    assert await found(other) == ["m1"]
-    await other.close()
-
-
 async def test_a_vector_carries_place_source_turn_time_and_text(standin: PineconeStandIn, index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1", "Ana likes tea."), EAST)])
     (upsert,) = standin.asked("/vectors/upsert")
@@ -162,7 +154,7 @@ async def test_a_vector_carries_place_source_turn_time_and_text(standin: Pinecon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("letter", ["x", "ä", "🦆", "\x01", '"', "\ud800"], ids=ascii)
+@pytest.mark.parametrize("letter", ["🦆", "\x01"], ids=ascii)
 async def test_of_a_long_text_the_beginning_is_kept(
     standin: PineconeStandIn, index: PineconeIndex, letter: str
 ) -> None:
@@ -195,14 +187,6 @@ async def test_large_vectors_go_in_requests_of_less_than_two_megabytes(
 
 
 @pytest.mark.slow
-async def test_many_ids_are_deleted_in_requests_of_a_thousand(standin: PineconeStandIn, index: PineconeIndex) -> None:
-    await index.add(SPACE, PLACE, [(a_memory("m1"), EAST), (a_memory("m2"), NORTH)])
-    await index.forget(SPACE, [*(MemoryId(f"x{number}") for number in range(2500)), MemoryId("m1")])
-    assert [len(body["ids"]) for body in standin.asked("/vectors/delete")] == [1000, 1000, 501]
-    assert await found(index) == ["m2"]
-
-
-@pytest.mark.slow
 async def test_a_vector_of_zeros_is_left_out(index: PineconeIndex) -> None:
     nothing = Vector(bytes(8))
     await index.add(SPACE, PLACE, [(a_memory("m1"), nothing), (a_memory("m2"), EAST)])
@@ -220,7 +204,7 @@ async def test_a_namespace_that_is_not_there_can_be_dropped(standin: PineconeSta
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [Fails(429), Fails(500), Fails(503)], ids=repr)
+@pytest.mark.parametrize("fault", [Fails(429), Fails(500)], ids=repr)
 async def test_a_busy_service_is_asked_again(standin: PineconeStandIn, index: PineconeIndex, fault: Fails) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
     standin.answers(fault, fault)
@@ -233,9 +217,7 @@ async def test_a_busy_service_is_asked_again(standin: PineconeStandIn, index: Pi
     ("fault", "sentence"),
     [
         (Fails(429), "has too much to do"),
-        (Fails(500, "Out of order."), "refused with 500: Out of order."),
         (Fails(400, f"Bad key {KEY}."), "refused with 400: Bad key …."),
-        (Fails(402, "Pay first."), "refused with 402: Pay first."),
         (Fails(403), "does not take the key. Check the key."),
         (SaysPlain(), "cannot be used"),
     ],
@@ -252,7 +234,7 @@ async def test_a_service_that_does_not_answer_well_is_away(
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.parametrize("key", ["pcsk_wrong", "", "with\nline", "schlüssel"])
+@pytest.mark.parametrize("key", ["pcsk_wrong", "with\nline"])
 async def test_a_wrong_key_is_told_and_never_shown(standin: PineconeStandIn, key: str) -> None:
     index = PineconeIndex(api_key=key, index=new_name(), controller_host=standin.url)
     with pytest.raises(MemoryAway, match="key") as raised:

