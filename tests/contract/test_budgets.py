@@ -83,15 +83,6 @@ async def test_the_estimated_part_of_what_is_spent_adds_up_and_stays_when_the_li
     assert await budget(database) == Budget(limit=Decimal(5), spent=Decimal("1.8"), estimated=Decimal("0.200000001"))
 
 
-async def test_nothing_is_spent_without_a_commit(database: Database) -> None:
-    async with database.begin() as work:
-        work.budgets.set_limit(CHANNEL, Decimal(1))
-        work.budgets.add_spending(CHANNEL, Decimal(1))
-    assert await budget(database) == Budget()
-    with pytest.raises(RuntimeError):
-        work.budgets.add_spending(CHANNEL, Decimal(1))
-
-
 async def test_what_many_spend_at_once_is_not_lost(database: Database) -> None:
     async with asyncio.TaskGroup() as tasks:
         for number in range(20):

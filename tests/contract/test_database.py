@@ -38,18 +38,6 @@ async def test_leaving_without_a_commit_leaves_no_trace(database: Database) -> N
         assert await work.deliveries.first_time("event-1", NOON)
 
 
-async def test_leaving_by_an_error_leaves_no_trace(database: Database) -> None:
-    async def fail() -> None:
-        async with database.begin() as work:
-            work.agents.add(ADA)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await fail()
-    async with database.begin() as work:
-        assert await everyone(work) == ()
-
-
 async def test_the_second_of_two_overlapping_decisions_conflicts(database: Database) -> None:
     await keep(database, ADA, TURN)
     async with database.begin() as first, database.begin() as second:
@@ -273,31 +261,6 @@ async def test_a_commit_that_is_cancelled_is_whole_or_nothing(database: Database
         async with database.begin() as work:
             is_there = await work.agents.find_by_name(CHANNEL, agent.name) is not None
             assert len(await work.turns.of(agent, last=1)) == len(await work.audit.of(agent)) == int(is_there)
-
-
-@pytest.mark.slow
-async def test_of_many_units_saved_at_once_the_one_that_conflicts_is_undone_alone(database: Database) -> None:
-    await keep(database, ADA)
-    async with database.begin() as early:
-        read = await early.agents.get(CHANNEL, ADA.id)
-        async with database.begin() as faster:
-            faster.agents.save(replace(await faster.agents.get(CHANNEL, ADA.id), turns=1))
-            await faster.commit()
-        early.agents.save(replace(read, turns=9))
-        early.preferences.put(CHANNEL, "lost", "with it")
-        others = [_put(database, str(number)) for number in range(10)]
-        outcomes = await asyncio.gather(early.commit(), *others, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [Conflict, *[type(None)] * 10]
-    async with database.begin() as work:
-        kept = [await work.preferences.get(CHANNEL, str(number)) for number in range(10)]
-        assert (kept, await work.preferences.get(CHANNEL, "lost")) == (["kept"] * 10, None)
-        assert (await work.agents.get(CHANNEL, ADA.id)).turns == 1
-
-
-async def _put(database: Database, key: str) -> None:
-    async with database.begin() as work:
-        work.preferences.put(CHANNEL, key, "kept")
-        await work.commit()
 
 
 async def test_what_follows_a_commit_waits_for_one_that_takes_effect(database: Database) -> None:

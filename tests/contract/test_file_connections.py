@@ -14,7 +14,7 @@ from agent_core.persistence.connections import FileConnections, Write, Writes
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.tables import preferences
 from agent_core.ports.database import Database
-from agent_core.testing.examples import CHANNEL, an_agent, keep
+from agent_core.testing.examples import an_agent, keep
 
 KEYS = select(preferences.c.key).order_by(preferences.c.key)
 MANY = 400
@@ -94,14 +94,6 @@ async def test_the_write_ahead_log_does_not_grow_with_the_number_of_commits(
     assert size_of_journal(sqlite_url) < 1_200 * 4_120, "SQLite copies it after 1,000 pages"
     assert await connections.empty_journal()
     assert size_of_journal(sqlite_url) == 0
-
-
-async def test_a_file_that_cannot_be_opened_is_away(tmp_path: Path) -> None:
-    database = SqlDatabase(f"sqlite:///{tmp_path}/missing/signoff.db")
-    with pytest.raises(DatabaseAway):
-        async with database.begin() as work:
-            await work.preferences.get(CHANNEL, "key")
-    await database.close()
 
 
 async def test_a_database_file_that_cannot_be_opened_is_away_until_it_can(sqlite_url: str, tmp_path: Path) -> None:

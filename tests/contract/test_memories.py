@@ -321,32 +321,3 @@ async def test_no_write_touches_the_memories_of_others(database: Database, who: 
     with pytest.raises(Conflict):
         await done(database, lambda work: work.memories.add(stranger, memories_of(owner)))
     assert await all_of(database, owner) == before
-
-
-async def test_nothing_is_kept_without_a_commit(database: Database) -> None:
-    await everyone_remembers(database)
-    before = await all_of(database, ADA)
-    async with database.begin() as work:
-        work.memories.add(ADA, [replace(memories_of(ADA)[0], id=MemoryId("new"))])
-        work.memories.put(ADA, HERE, {memories_of(ADA)[0].id: TWO})
-        work.memories.remove(ADA, ids(memories_of(ADA)))
-        work.memories.clear(ADA)
-        assert await work.memories.count(ADA) == 3
-    assert await all_of(database, ADA) == before
-    with pytest.raises(RuntimeError):
-        work.memories.clear(ADA)
-    with pytest.raises(RuntimeError):
-        await work.memories.count(ADA)
-
-
-async def test_a_unit_that_conflicts_remembers_nothing(database: Database) -> None:
-    await everyone_remembers(database)
-    before = await all_of(database, ADA)
-    twice = memories_of(ADA)[0]
-    with pytest.raises(Conflict):
-        await done(
-            database,
-            lambda work: work.memories.clear(ADA),
-            lambda work: work.memories.add(ADA, [twice, twice]),
-        )
-    assert await all_of(database, ADA) == before

@@ -57,17 +57,6 @@ async def test_what_machines_append_at_once_is_all_there(s3_bucket: S3Bucket) ->
     assert sorted((await machines[0].read("log")).splitlines(keepends=True)) == sorted(lines)
 
 
-@pytest.mark.slow
-async def test_of_machines_that_delete_the_same_file_one_does(s3_bucket: S3Bucket) -> None:
-    machines = [files_at(s3_bucket) for _ in range(MACHINES)]
-    await machines[0].write("a.txt", b"a")
-    expected = content_fingerprint(b"a")
-    results = await asyncio.gather(
-        *(files.delete("a.txt", expected=expected) for files in machines), return_exceptions=True
-    )
-    assert [type(result) for result in results if result] == [CommandError] * (MACHINES - 1)
-
-
 async def test_an_object_is_replaced_or_deleted_only_as_it_was_read(s3_bucket: S3Bucket) -> None:
     storage = S3Storage(bucket=s3_bucket)
     first = await storage.replace("0ada/a", b"first", None)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from itertools import permutations
 from typing import Literal
 
@@ -23,7 +23,6 @@ from tests.standins.postgres_gate import PostgresGate, postgres_gate
 
 PREPARED_AFTER = 8  # psycopg prepares a statement when it was run some times, which takes trips of its own
 MANY = 40  # more than the pool has connections
-INDIA = timezone(timedelta(hours=5, minutes=30))
 VERY_SLOW = select(func.pg_sleep(600))
 ACTIVITY = table("pg_stat_activity", column("query", Text), column("state", Text), column("pid", Integer))
 SLEEPERS = select(func.count().label("number")).where(
@@ -114,32 +113,6 @@ async def test_a_conflict_anywhere_in_a_commit_undoes_all_of_it(
     with pytest.raises(Conflict, match="saved elsewhere"):
         await connections.write(Writes([writes[number] for number in order]))
     assert await ids(connections) == []
-
-
-async def test_a_row_that_is_there_already_undoes_a_commit(database: SqlDatabase) -> None:
-    for is_first in (True, False):
-        async with database.begin() as work:
-            assert await work.deliveries.first_time("new", NOON) is is_first
-            work.preferences.add(CHANNEL, "key", "text")
-            if is_first:
-                await work.commit()
-                continue
-            work.preferences.put(CHANNEL, "other", "text")
-            with pytest.raises(Conflict, match="unique constraint"):
-                await work.commit()
-    async with database.begin() as work:
-        assert await work.preferences.get(CHANNEL, "other") is None
-
-
-async def test_a_moment_of_any_zone_is_saved_and_nothing_stays_nothing(
-    connections: ServerConnections,
-) -> None:
-    await connections.write(Writes([claim("india", NOON.astimezone(INDIA)), claim("\x00 \ud800 \\0000 $1")]))
-    found = await connections.rows(select(deliveries.c.id, deliveries.c.at).order_by(deliveries.c.id.desc()), {})
-    assert [(row.id, row.at, row.at.utcoffset()) for row in found] == [
-        ("india", NOON, timedelta()),
-        ("\x00 \ud800 \\0000 $1", NOON, timedelta()),
-    ]
 
 
 async def requests_of(gate: PostgresGate, work: Awaitable[None]) -> int:
