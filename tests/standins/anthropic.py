@@ -24,6 +24,7 @@ from tests.standins.openai import (
     pieces,
     send_parts,
 )
+from tests.standins.serving import serving
 
 MAX_BREAKPOINTS = 4
 MIN_CACHED_WORDS = 20  # instead of 1,024 tokens, so that short prompts of tests are cached
@@ -273,13 +274,8 @@ async def anthropic_standin() -> AsyncIterator[AnthropicStandIn]:
     app = web.Application()
     app.router.add_get("/v1/models", standin.list_models)
     app.router.add_post("/v1/messages", standin.create)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    standin.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield standin
-    finally:
-        await standin.close()
-        await runner.cleanup()
+    async with serving(app) as standin.base_url:
+        try:
+            yield standin
+        finally:
+            await standin.close()

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from tests.standins.serving import serving
+
 
 @dataclass(slots=True)
 class GoogleStandIn:
@@ -30,11 +32,6 @@ async def google_standin() -> AsyncIterator[GoogleStandIn]:
     """Serve on a free port inside a with-block."""
     standin, app = GoogleStandIn(), web.Application()
     app.router.add_get("/customsearch/v1", standin.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}/customsearch/v1"
-    try:
+    async with serving(app) as address:
+        standin.url = f"{address}/customsearch/v1"
         yield standin
-    finally:
-        await runner.cleanup()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from agent_core.testing.media import MP3, PNG
+from tests.standins.serving import serving
 
 PNG_BASE64 = base64.b64encode(PNG).decode()
 
@@ -96,14 +97,10 @@ async def media_standin() -> AsyncIterator[MediaStandIn]:
     """Serve all of them on a free port inside a with-block."""
     standin, app = MediaStandIn(), web.Application(client_max_size=30 * 2**20)
     app.router.add_post("/{path:.*}", standin.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield standin
-    finally:
-        standin.close()
-        for close in standin.closing:
-            await close()
-        await runner.cleanup()
+    async with serving(app) as standin.url:
+        try:
+            yield standin
+        finally:
+            standin.close()
+            for close in standin.closing:
+                await close()

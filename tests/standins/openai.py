@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
+from tests.standins.serving import serving
+
 
 @dataclass(frozen=True, slots=True)
 class Says:
@@ -370,14 +372,9 @@ async def openai_standin() -> AsyncIterator[OpenAIStandIn]:
     app.router.add_get("/v1/models", standin.list_models)
     app.router.add_post("/v1/chat/completions", standin.complete)
     app.router.add_post("/v1/embeddings", standin.embed)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    port = runner.addresses[0][1]
-    standin.base_url = f"http://127.0.0.1:{port}/v1"
-    try:
-        yield standin
-    finally:
-        await standin.close()
-        await runner.cleanup()
+    async with serving(app) as address:
+        standin.base_url = f"{address}/v1"
+        try:
+            yield standin
+        finally:
+            await standin.close()

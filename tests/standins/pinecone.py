@@ -24,9 +24,10 @@ from typing import Any, TypeAlias
 from aiohttp import ClientSession, web
 
 from tests.patience import PATIENCE_SECONDS
+from tests.standins.serving import serving
 
 KEY = "pcsk_test_3f9a0c"
-MAX_REQUEST_BYTES, MAX_VECTORS, MAX_METADATA_BYTES = 2_000_000, 1000, 40_960
+MAX_REQUEST_BYTES, MAX_VECTORS = 2_000_000, 1000
 NAMES = count(1)
 
 
@@ -188,15 +189,11 @@ async def pinecone_standin() -> AsyncIterator[PineconeStandIn]:
         standin = PineconeStandIn(address, session)
         app = web.Application(client_max_size=50_000_000)
         app.router.add_route("*", "/{path:.*}", standin.handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            yield standin
-        finally:
-            await standin.close()
-            await runner.cleanup()
+        async with serving(app) as standin.url:
+            try:
+                yield standin
+            finally:
+                await standin.close()
 
 
 def new_name() -> str:

@@ -13,6 +13,7 @@ from aiohttp import ClientSession, web
 from yarl import URL
 
 from agent_core.capabilities.files.s3_storage import S3Bucket
+from tests.standins.serving import serving
 
 BUCKET = "signoff-tests"
 SERVER = """
@@ -110,12 +111,6 @@ async def s3_gate(s3_server: str, s3_bucket: S3Bucket) -> AsyncIterator[S3Gate]:
     gate = S3Gate(s3_server, s3_bucket)
     app = web.Application(client_max_size=30_000_000)
     app.router.add_route("*", "/{path:.*}", gate.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    gate.bucket = replace(s3_bucket, endpoint=f"http://127.0.0.1:{runner.addresses[0][1]}")
-    try:
+    async with serving(app) as address:
+        gate.bucket = replace(s3_bucket, endpoint=address)
         yield gate
-    finally:
-        await runner.cleanup()

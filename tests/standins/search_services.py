@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from tests.standins.serving import serving
+
 KEY = "k-secret"
 
 
@@ -53,11 +55,5 @@ async def search_standin() -> AsyncIterator[SearchStandIn]:
     app.router.add_get("/res/v1/web/search", standin.brave)
     app.router.add_post("/search", standin.tavily)
     app.router.add_get("/search", standin.searxng)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with serving(app) as standin.url:
         yield standin
-    finally:
-        await runner.cleanup()

@@ -13,6 +13,8 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 
+from tests.standins.serving import serving
+
 KEYS = {
     "api_key": "key-of-the-app",
     "api_secret": "secret-of-the-app",
@@ -89,12 +91,8 @@ async def x_standin() -> AsyncIterator[XStandIn]:
     """Serve on a free port inside a with-block."""
     standin, app = XStandIn(), web.Application()
     app.router.add_post("/2/tweets", standin.post)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield standin
-    finally:
-        standin.close()
-        await runner.cleanup()
+    async with serving(app) as standin.url:
+        try:
+            yield standin
+        finally:
+            standin.close()

@@ -11,7 +11,7 @@ from simcord.enums import AppCommandType, ChannelType, InteractionType, OptionTy
 
 from tests.standins.discord.forms import submitted
 from tests.standins.discord.state import Discord
-from tests.standins.discord.values import Json, button, menu, text_of
+from tests.standins.discord.values import Json, button, text_of
 
 # Discord waits 3 seconds (docs.discord.com/developers/interactions/receiving-and-responding). A busy machine gets more.
 PATIENCE = 12.0
@@ -82,16 +82,6 @@ class Person:
         """Press a button of a message."""
         pressed = button(message, label)
         return self._uses(message, {"custom_id": pressed["custom_id"], "component_type": pressed["type"]})
-
-    def presses_id(self, message: Message, custom_id: str) -> Asked:
-        """Press a button as it was once there, such as in a window that was not drawn anew."""
-        return self._uses(message, {"custom_id": custom_id, "component_type": 2})
-
-    def chooses(self, message: Message, label: str) -> Asked:
-        """Choose an option of a select."""
-        chosen, value = menu(message, label)
-        data = {"custom_id": chosen["custom_id"], "component_type": chosen["type"], "values": [value]}
-        return self._uses(message, data)
 
     def submits(self, asked: Asked, **values: str) -> Asked:
         """Fill in a form, field by field by its `custom_id`, and send it; other fields stay as they are."""

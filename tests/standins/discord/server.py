@@ -14,6 +14,7 @@ from tests.standins.discord.gateway import Gateway
 from tests.standins.discord.people import Guild
 from tests.standins.discord.rest import Rest
 from tests.standins.discord.state import Discord
+from tests.standins.serving import serving
 from tests.standins.slack.faults import Fault, Held, Status
 
 
@@ -33,15 +34,12 @@ class DiscordStandin(Discord):
         application.router.add_get("/gateway", discord.gateway.handle)
         application.router.add_route("*", "/api/v10/{path:.*}", Rest(discord).handle)
         application.router.add_get("/attachments/{path:.*}", discord._file)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        discord.base_url = discord.files.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            yield discord
-        finally:
-            discord.gateway.cut()
-            await runner.cleanup()
+        async with serving(application) as address:
+            discord.base_url = discord.files.base = address
+            try:
+                yield discord
+            finally:
+                discord.gateway.cut()
 
     def guild(self, name: str = "Acme", may: Permissions | None = None) -> Guild:
         """A server with the bot in it, which may do there what the link that invited it asked for."""

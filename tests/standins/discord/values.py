@@ -66,16 +66,6 @@ def button(message: Message, label: str) -> Json:
     return found[0]
 
 
-def menu(message: Message, label: str) -> tuple[Json, str]:
-    """The select with an option of these words, and the option's value."""
-    for each in components(message):
-        if _is_live(each) and each["type"] == MENU:
-            for option in each["options"]:
-                if option["label"] == label:
-                    return each, option["value"]
-    raise AssertionError(f"No select offers {label!r}: {text_of(message)}")
-
-
 def _is_live(component: Json) -> bool:
     return component["type"] in (BUTTON, MENU) and not component.get("disabled")
 

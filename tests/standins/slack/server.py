@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
+from tests.standins.serving import serving
 from tests.standins.slack import methods_chat, methods_files, methods_reading, methods_views, responses
 from tests.standins.slack.deliveries import Courier
 from tests.standins.slack.faults import Fault, Held, Status
@@ -48,15 +49,11 @@ class SlackStandin(Slack):
             signing_secret=signing_secret, app_token=app_token, client_id=client_id, client_secret=client_secret
         )
         slack.courier, slack.oauth = Courier(slack), OAuth(slack)
-        runner = web.AppRunner(slack._application(), access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        slack.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            yield slack
-        finally:
-            await slack.courier.close()
-            await runner.cleanup()
+        async with serving(slack._application()) as slack.base_url:
+            try:
+                yield slack
+            finally:
+                await slack.courier.close()
 
     def team(self, team_id: str, *, name: str = "Acme", bot_token: str = "") -> Team:
         """A workspace; with a token the app is installed in it."""
@@ -95,13 +92,9 @@ class SlackStandin(Slack):
     async def uninstall(self, team: Team) -> None:
         """Somebody removes the app from the workspace."""
         team.revoke()
-        await self._tell_of_revocation(team)
+        revoked = {"oauth": [], "bot": [team.bot_user]}
+        await self.courier.event(team, {"type": "tokens_revoked", "tokens": revoked})
         await self.courier.event(team, {"type": "app_uninstalled"})
-
-    async def revoke_tokens(self, team: Team) -> None:
-        """Somebody revokes the app's tokens."""
-        team.revoke()
-        await self._tell_of_revocation(team)
 
     @property
     def sockets(self) -> int:
@@ -201,10 +194,6 @@ class SlackStandin(Slack):
         if method not in METHODS:
             raise Refused("unknown_method")
         return METHODS[method](self.team_of(token), given)
-
-    async def _tell_of_revocation(self, team: Team) -> None:
-        event: Json = {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [team.bot_user]}}
-        await self.courier.event(team, event)
 
 
 async def _arguments(request: web.Request) -> dict[str, Any]:

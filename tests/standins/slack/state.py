@@ -32,7 +32,7 @@ class Token:
     """A bot token."""
 
     team: "Team"
-    state: Literal["live", "revoked", "expired"] = "live"
+    state: Literal["live", "revoked"] = "live"
 
 
 @dataclass(slots=True)
@@ -87,11 +87,6 @@ class Slack:
         """Where the Web API is: `AsyncWebClient(base_url=…)`."""
         return f"{self.base_url}/api/"
 
-    @property
-    def authorize_url(self) -> str:
-        """Where an installation begins."""
-        return f"{self.base_url}/oauth/v2/authorize"
-
     def calls_of(self, method: str) -> list[Call]:
         """The calls of one method, in order."""
         return [call for call in self.calls if call.method == method]
@@ -118,7 +113,7 @@ class Slack:
         return f"{prefix}{self._ids:08}"
 
     def team_of(self, token: str) -> "Team":
-        """Whose token it is; refuses those that are wrong, revoked or expired."""
+        """Whose token it is; refuses those that are wrong or revoked."""
         if not token:
             raise Refused("not_authed")
         known = self.tokens.get(token)
@@ -150,14 +145,3 @@ class Slack:
         """Make all trigger ids so much older."""
         for trigger in self.triggers.values():
             trigger.born -= seconds
-
-    def age_response_urls(self, minutes: float = 31) -> None:
-        """Make all response URLs so much older."""
-        for url in self.response_urls.values():
-            url.born -= minutes * 60
-
-    def expire_tokens(self, team: "Team") -> None:
-        """The tokens of a workspace are no longer taken until they are refreshed."""
-        for token in self.tokens.values():
-            if token.team is team and token.state == "live":
-                token.state = "expired"
