@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
-from agent_core.testing.database import template
+from agent_core.testing.database import TemporaryDatabase, template
 from tests.tables import on_database
 
 EMPTY = (
@@ -39,6 +39,12 @@ async def database(url: str) -> AsyncIterator[Database]:
     database = SqlDatabase(url)
     yield database
     await database.close()
+
+
+@pytest.fixture
+def memory() -> Database:
+    """A database where it makes no difference which one it is."""
+    return TemporaryDatabase()
 
 
 async def _empty(url: str) -> None:

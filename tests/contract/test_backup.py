@@ -24,11 +24,6 @@ BACKUPS = 3
 MADE_MEANWHILE = 15  # at most: a person may have 50 agents
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgres": "postgres"}[request.param]))
-
-
 def text_of(number: int) -> str:
     return f"{number} " * 500
 
@@ -47,6 +42,7 @@ def stage_of(url: str, home: Path, *replies: str) -> tuple[Stage, SqlDatabase]:
 
 @pytest.mark.slow
 @pytest.mark.proves("transfer:at-work")
+@pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.usefixtures("database")  # it is empty
 async def test_a_backup_of_agents_at_work_is_restored_and_goes_on(url: str, tmp_path: Path) -> None:
     stage, database = stage_of(url, tmp_path, *map(writing, range(STEPS)))

@@ -19,11 +19,7 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, keep
 from tests.contract.test_reservations import ADA, CENT, HELPER, a_reservation, funds, limit, take, with_limit
 
-
-@pytest.fixture(params=["sqlite_url", pytest.param("postgres", marks=pytest.mark.slow)])
-def url(request: pytest.FixtureRequest) -> str:
-    """A database that several processes can open."""
-    return str(request.getfixturevalue(request.param))
+pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
 
 @asynccontextmanager

@@ -10,12 +10,10 @@ import pytest
 from sqlalchemy import Connection, text
 
 from adapters.screens.ui_text import deleted_text
-from agent_core.capabilities.export.transfer import Transfer
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.files.workspace_lock import LOCKS_FOLDER
-from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
-from agent_core.errors import CommandError, Conflict, DatabaseAway, NotFound
+from agent_core.errors import CommandError, Conflict, DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve, ApproveEdited, Policy
@@ -30,7 +28,6 @@ from agent_core.ports.database import Database
 from agent_core.ports.files import WorkspaceOwner
 from agent_core.service.housekeeping.erasing import GRACE
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL, NOON
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -48,12 +45,6 @@ STEPS = [
     for name in ("write_to_file", "memory_add")
 ]
 DONE = reply_text("task_complete", {"reason": LONG})
-
-
-@pytest.fixture
-def memory() -> Database:
-    """A database where it makes no difference which one it is."""
-    return TemporaryDatabase()
 
 
 class House:
@@ -365,26 +356,3 @@ async def test_a_deletion_does_not_overwrite_what_was_saved_since_it_was_read(da
         with pytest.raises(Conflict):
             await work.commit()
     assert (await stage.views.agent(CHANNEL, agent.id)).status.kind == "stopped"
-
-
-@pytest.mark.slow
-@pytest.mark.proves("transfer:everything")
-async def test_a_deleted_agent_comes_back_from_an_export_and_only_from_there(sqlite_url: str, tmp_path: Path) -> None:
-    home, file = tmp_path / "home", tmp_path / "signoff.zip"
-    async with house(sqlite_url, home, *STEPS, DONE) as here:
-        agent = await here.work()
-        known = await here.stage.views.thread(CHANNEL, agent.id)
-        memories = await here.stage.memories.page(CHANNEL, agent.id)
-        await Transfer(url=sqlite_url, workspaces=WorkspaceTransfer(home / "workspaces"), tell=print).export_to(file)
-        await here.stage.service.lifecycle.delete(agent.id, here.stage.origin())
-        with pytest.raises(NotFound):
-            await here.stage.views.agent(CHANNEL, agent.id)
-    other, url = tmp_path / "other", f"sqlite:///{tmp_path}/other/signoff.db"
-    await Transfer(url=url, workspaces=WorkspaceTransfer(other / "workspaces"), tell=print).import_from(file)
-    async with house(url, other) as there:
-        assert await there.stage.views.thread(CHANNEL, agent.id) == known
-        assert (await there.stage.memories.page(CHANNEL, agent.id)).memories == memories.memories
-        assert MARK.encode() in await there.stage.views.file(CHANNEL, agent.id, "0.txt")
-        assert (await there.stage.memories.search(agent.id, "word", there.stage.origin())).recalled
-        assert await there.stage.eraser.erase_all() == 0
-        assert (await there.stage.views.agent(CHANNEL, agent.id)).turns == agent.turns

@@ -15,11 +15,6 @@ from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer
 
 
-@pytest.fixture(params=["sqlite_url", pytest.param("postgres", marks=pytest.mark.slow)])
-def address(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(request.param))
-
-
 @pytest.mark.proves("engine:only-one")
 async def test_a_second_engine_on_sqlite_is_refused_until_the_first_has_ended(sqlite_url: str) -> None:
     first, second = engine_lock(sqlite_url, FakeClock()), engine_lock(sqlite_url, FakeClock())
@@ -32,8 +27,9 @@ async def test_a_second_engine_on_sqlite_is_refused_until_the_first_has_ended(sq
 
 
 @pytest.mark.proves("engine:only-one")
-async def test_an_import_is_alone_on_a_database(address: str) -> None:
-    engine, imports = engine_lock(address, FakeClock()), import_lock(address, FakeClock())
+@pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
+async def test_an_import_is_alone_on_a_database(url: str) -> None:
+    engine, imports = engine_lock(url, FakeClock()), import_lock(url, FakeClock())
     await engine.acquire()
     with pytest.raises(EngineTaken):
         await imports.acquire()

@@ -32,11 +32,7 @@ APPROVED = a_turn(ADA).decide(Approve(times=3), by=ANA, at=NOON)
 WRITE = reply_text("write_to_file", {"filename": "poem.txt", "text": "Roses are red"})
 READ = reply_text("read_file", {"filename": "poem.txt"})
 Path = tuple[str | int, ...]
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgres": "postgres"}[request.param]))
+pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
 
 async def run(url: str, act: Callable[[Connection], Any]) -> Any:

@@ -12,7 +12,6 @@ from agent_core.model.draft import FORM_LIFETIME, AgentDraft, FormDraft
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.records.deletion import KEEP_ALL, Retention
 from agent_core.ports.database import Database, queue_in_one_unit
-from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -22,12 +21,6 @@ from tests.contract.test_helper_tree import BusyDatabase
 DAY = 24 * 3600.0
 THIRTY = Retention(history_days=30)
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one"})
-
-
-@pytest.fixture
-def memory() -> Database:
-    """A database where it makes no difference which one it is."""
-    return TemporaryDatabase()
 
 
 def stage_of(database: Database, retention: Retention = THIRTY) -> Stage:

@@ -20,14 +20,9 @@ def count_to(number: int) -> Select[int]:
     return select(func.max(counted.c.n).label("last"))
 
 
-@pytest.fixture(params=["sqlite_url", pytest.param("postgres", marks=pytest.mark.slow)])
-def address(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(request.param))
-
-
 @pytest.fixture
-async def connections(address: str) -> AsyncIterator[Connections]:
-    connections = FileConnections(address) if address.startswith("sqlite") else ServerConnections(address)
+async def connections(url: str) -> AsyncIterator[Connections]:
+    connections = FileConnections(url) if url.startswith("sqlite") else ServerConnections(url)
     yield connections
     await connections.close()
 
