@@ -52,19 +52,6 @@ async def names(files: Files, folder: str = "") -> list[str]:
     return [entry.path for entry in await files.list_files(folder)]
 
 
-@pytest.mark.slow
-async def test_what_was_written_is_read(files: Files) -> None:
-    await files.write("notes/today.txt", "né".encode())
-    assert await files.read("notes/today.txt") == "né".encode()
-
-
-@pytest.mark.slow
-async def test_a_second_write_replaces_the_first(files: Files) -> None:
-    await files.write("a.txt", b"a long first text")
-    await files.write("a.txt", b"second")
-    assert await files.read("a.txt") == b"second"
-
-
 @pytest.mark.parametrize("append", [False, True])
 async def test_a_file_is_changed_only_where_it_is_the_expected_one(files: Files, append: bool) -> None:
     await files.write("a.txt", b"one", append=append, expected="")

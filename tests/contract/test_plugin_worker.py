@@ -16,7 +16,6 @@ from agent_core.plugins.plugin_set import PluginSet
 from agent_core.testing.clock import FakeClock
 from agent_core.toolset.arguments import argument_faults, fit_arguments
 from agent_core.toolset.registry import Command, CommandOutput
-from tests.attacks.sandboxes import alive
 from tests.autogpt_plugins import AGENT, Plugins, plugin_source
 from tests.patience import PATIENCE_SECONDS
 
@@ -48,15 +47,12 @@ async def refusal(plugins: Plugins, command: str) -> str:
 ANSWERS = [
     ("return named['kind']", "green"),
     ("return {'kind': 1}", "{'kind': 1}"),
-    ("return 7", "7"),
     ("return None", "It gave no result."),
     ("print('noise'); sys.stderr.write('noise'); return 'said'", "said"),
-    ("os.close(0); os.close(1); os.close(2); return 'closed'", "closed"),
     ("return sys.stdin.read() or 'nothing to read'", "nothing to read"),
     ("return 'x' * 200_000", f"{'x' * 150_000}\n(50,000 more characters are lost.)"),
     ("return '\\ud800'", "\ufffd"),
     ("return os.getcwd()", "/workspace"),
-    ("return str(os.path.isdir('auto_gpt_workspace'))", "True"),
 ]
 
 
@@ -70,26 +66,6 @@ async def test_a_commands_result_is_text_whatever_it_is(plugins: Plugins, body: 
     )
 
 
-FAILURES = [
-    ("raise ValueError('no leaves')", "Error: ValueError: no leaves"),
-    ("raise SystemExit(3)", "Error: SystemExit: 3"),
-    ("raise KeyboardInterrupt", "Error: KeyboardInterrupt: no text"),
-    ("return input('sure?')", "Error: EOFError"),
-    ("import bs4_of_2023", "Error: ModuleNotFoundError"),
-    ("os._exit(0)", "its process ended"),
-    ("os.kill(os.getpid(), 9)", "its process ended"),
-    ("os.closerange(0, 256); return 1", "its process ended"),
-    ("return 'x'.join(['y'] * 10**10)", "Error: MemoryError"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.proves("autogpt:worker")
-@pytest.mark.parametrize(("body", "text"), FAILURES, ids=[body[:40] for body, _ in FAILURES])
-async def test_what_a_command_does_to_its_process_is_a_sentence(plugins: Plugins, body: str, text: str) -> None:
-    assert text in await refusal(plugins, body)
-
-
 @pytest.mark.slow
 async def test_an_asynchronous_command_is_awaited(plugins: Plugins) -> None:
     body = "import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    return 'later'\nreturn later()"
@@ -99,22 +75,6 @@ async def test_an_asynchronous_command_is_awaited(plugins: Plugins) -> None:
 @pytest.mark.slow
 async def test_a_plugin_that_forks_is_answered_for_once(plugins: Plugins) -> None:
     assert (await run(plugins, "return 'child' if os.fork() == 0 else 'parent'")).text == "parent"
-
-
-@pytest.mark.slow
-@pytest.mark.proves("autogpt:tree-ended")
-async def test_a_process_in_a_session_of_its_own_ends_with_the_worker(plugins: Plugins, tmp_path: Path) -> None:
-    token = f"left-{tmp_path.name}-behind"
-    body = f"""
-        import subprocess
-        line = ["/bin/sh", "-c", "echo started; sleep 1000; true", "{token}"]
-        left = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        return left.stdout.readline()  # only then its command line can be seen
-    """
-    assert (await run(plugins, body)).text.strip() == "started"
-    assert alive(token)
-    await plugins.close()
-    assert alive(token) == []
 
 
 @pytest.mark.proves("autogpt:time")
@@ -182,22 +142,13 @@ async def test_only_named_variables_are_seen_and_their_values_are_hidden(
 
 
 @pytest.mark.slow
-@pytest.mark.proves("autogpt:environment")
-async def test_a_plugin_cannot_reach_this_machine_or_its_files(plugins: Plugins, tmp_path: Path) -> None:
+async def test_where_the_operator_opened_the_network_a_plugin_reaches_this_machine(tmp_path: Path) -> None:
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    (tmp_path / "secret").write_text("of the operator")
-    body = f"""
-        found = []
-        for attempt in (lambda: socket.create_connection(('127.0.0.1', {port}), 2), lambda: open('{tmp_path}/secret')):
-            try:
-                attempt()
-                found.append('reached')
-            except OSError as error:
-                found.append(type(error).__name__)
-        return str(found)
-    """
-    assert (await run(plugins, body)).text == "['ConnectionRefusedError', 'FileNotFoundError']"
+    plugins = Plugins(tmp_path, is_open=True)
+    body = f"socket.create_connection(('127.0.0.1', {port}), 2).close(); return 'reached'"
+    assert (await run(plugins, body)).text == "reached"
+    await plugins.close()
     server.close()
 
 
@@ -251,15 +202,6 @@ async def test_a_hook_that_fails_is_left_out_from_then_on_and_said_once(
     assert why in loaded.remarks[0]
     assert [each.message for each in caplog.records].count("a plugin's hook is left out") == 1
     await plugins.close()
-
-
-@pytest.mark.slow
-async def test_a_flood_ends_the_worker_before_it_is_parsed(plugins: Plugins) -> None:
-    rest = "def can_handle_on_response(self): return True\ndef on_response(self, text): return 'x' * 50_000_000"
-    loaded = await plugins.one(plugin_source(rest=rest))
-    assert isinstance(loaded.plugin, AutoGptPlugin)
-    assert await loaded.plugin.hook("on_response", ["hello"], plugins.context()) is None
-    assert "50,000" in loaded.remarks[0]
 
 
 @pytest.mark.proves("autogpt:worker")

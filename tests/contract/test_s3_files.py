@@ -17,7 +17,6 @@ from agent_core.testing.examples import an_agent
 from tests.standins.s3 import S3Gate
 
 ADA = an_agent(id=AgentId("0ada"))
-MACHINES = 4
 
 
 def files_at(bucket: S3Bucket, limits: Limits | None = None) -> S3Files:
@@ -29,32 +28,6 @@ async def is_program(storage: S3Storage, key: str) -> bool:
     found = await storage.get(key, 100)
     assert found
     return found.is_program
-
-
-@pytest.mark.slow
-@pytest.mark.proves("files:one-writer")
-async def test_of_machines_that_expect_the_same_content_one_writes(s3_bucket: S3Bucket) -> None:
-    machines = [files_at(s3_bucket) for _ in range(MACHINES)]
-    for expected in ("", content_fingerprint(b"first")):
-        results = await asyncio.gather(
-            *(files.write("a.txt", b"%d" % n, expected=expected) for n, files in enumerate(machines)),
-            return_exceptions=True,
-        )
-        assert [type(result) for result in results if result] == [CommandError] * (MACHINES - 1)
-        [winner] = [number for number, result in enumerate(results) if result is None]
-        assert await machines[0].read("a.txt") == b"%d" % winner
-        await machines[0].write("a.txt", b"first")
-
-
-@pytest.mark.slow
-@pytest.mark.proves("files:one-writer")
-async def test_what_machines_append_at_once_is_all_there(s3_bucket: S3Bucket) -> None:
-    machines = [files_at(s3_bucket) for _ in range(MACHINES)]
-    lines = [b"line %d\n" % number for number in range(MACHINES * 3)]
-    await asyncio.gather(
-        *(machines[number % MACHINES].write("log", line, append=True) for number, line in enumerate(lines))
-    )
-    assert sorted((await machines[0].read("log")).splitlines(keepends=True)) == sorted(lines)
 
 
 async def test_an_object_is_replaced_or_deleted_only_as_it_was_read(s3_bucket: S3Bucket) -> None:

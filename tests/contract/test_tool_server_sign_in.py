@@ -133,15 +133,6 @@ async def test_what_is_stored_is_encrypted_and_of_no_use_with_another_key(url: s
 
 
 @pytest.mark.slow
-async def test_its_tokens_are_told_to_be_kept_out_of_what_people_see(url: str, store: SignInStore) -> None:
-    await sign_in(url, store)
-    told: list[str] = []
-    server = server_at(url, store, use_tokens=told.extend)
-    assert await server.connect_once(until_listed=True) == ""
-    assert {"access-token-1", "refresh-token-2"} <= {*told}
-
-
-@pytest.mark.slow
 async def test_a_browser_that_comes_back_with_another_state_or_issuer_signs_nobody_in(
     url: str, store: SignInStore
 ) -> None:
