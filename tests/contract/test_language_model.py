@@ -23,11 +23,9 @@ from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.toolset.registry import Commands
 from tests.standins.anthropic import anthropic_standin
-from tests.standins.openai import Manners, Says, openai_standin
-from tests.standins.services import SERVICES
+from tests.standins.openai import Says, openai_standin
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SERVICES]
 CLAUDE = ("claude", "claude whole", "claude plain")
 REPLY = reply_text("write_to_file", {"filename": "a.txt", "text": "hello"})
 
@@ -54,7 +52,6 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             standin.refuses = {"tools": {"json_schema"}, "plain": {"json_schema", "tools", "json_object"}}.get(
                 kind, set()
             )
-            standin.manners = SERVICES.get(kind, Manners())
             prices, streams = Prices.at(standin.base_url, {}), kind != "whole"
             model = OpenAIModel(base_url=standin.base_url, prices=prices, streams=streams)
             await model.prepare()
@@ -62,7 +59,7 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             await model.close()
 
 
-@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE, *SLOW])
+@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
     async with opened(request.param) as model:
         yield model
@@ -128,27 +125,3 @@ async def test_the_script_is_played_in_order_and_then_refuses() -> None:
     assert model.prompts == [a_prompt()] * 4
     assert model.models == ["scripted"] * 3 + ["other"]
     assert [each.schema for each in model.options] == [reply_schema(COMMANDS.specs)] * 4
-
-
-async def test_the_script_keeps_temperatures_and_says_the_window_it_was_given() -> None:
-    model = ScriptedModel("one", "two", window=4_096)
-    await model.complete(a_prompt(), CallOptions(max_tokens=5, temperature=0.2))
-    await model.complete(a_prompt(), CallOptions(max_tokens=5))
-    assert [(each.temperature, each.schema) for each in model.options] == [(0.2, None), (None, None)]
-    assert (model.window("any"), ScriptedModel().window("any")) == (4_096, 16_000)
-
-
-async def test_a_script_that_waits_goes_on_when_it_is_told_more() -> None:
-    model = ScriptedModel(waits=True, cost=None)
-    model.say("later")
-    assert (model.left, (await ask(model)).text, model.left) == (1, "later", 0)
-    assert model.price(Usage(), "scripted") is None
-
-
-async def test_an_endpoint_is_asked_with_the_whole_schema_of_a_reply() -> None:
-    async with openai_standin() as standin:
-        model = OpenAIModel(base_url=standin.base_url)
-        await ask(model)
-        await model.close()
-    sent = standin.completions[0]["response_format"]["json_schema"]["schema"]
-    assert sent == reply_schema(COMMANDS.specs)

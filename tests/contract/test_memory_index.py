@@ -231,16 +231,6 @@ async def test_what_other_processes_do_is_seen(database: Database, opener: Opene
         assert await nearest(one) == await nearest(other) == ()
 
 
-async def test_texts_of_any_kind_can_be_added(database: Database, index: MemoryIndex) -> None:
-    strange = replace(a_memory("m1"), text="🦆 \x00 \u202e e\u0301 \\ud800 'x' %s", source="日本語\n")
-    async with database.begin() as work:
-        work.memories.add(ADA, [strange])
-        work.memories.put(ADA, HERE, {strange.id: EAST})
-        await work.commit()
-    await index.add(MemorySpace.of(ADA), HERE, [(strange, EAST)])
-    assert await nearest(index) == (strange.id,)
-
-
 async def test_adding_and_forgetting_nothing_does_nothing(database: Database, index: MemoryIndex) -> None:
     await index.add(MemorySpace.of(ADA), HERE, [])
     await index.forget(MemorySpace.of(ADA), [])

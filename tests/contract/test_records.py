@@ -118,14 +118,6 @@ async def test_whatever_people_write_comes_back(database: Database) -> None:
         assert not await work.deliveries.first_time(STRANGE, NOON)
 
 
-async def test_a_strange_id_is_simply_not_found(database: Database) -> None:
-    async with database.begin() as work:
-        with pytest.raises(NotFound):
-            await work.turns.get(CHANNEL, TurnId(STRANGE))
-        with pytest.raises(NotFound):
-            await work.agents.get(CHANNEL, AgentId(STRANGE))
-
-
 async def test_times_come_back_aware_and_in_utc(database: Database) -> None:
     agent = await same(database, an_agent(wake_at=NOON))
     assert agent.wake_at
@@ -184,14 +176,6 @@ async def test_nothing_is_found_from_another_channel(database: Database) -> None
         assert await work.notes.notices(moved) == await work.notes.notices(moved, since=NOON) == ()
         assert await work.notes.list_unposted(moved) == ()
         assert await work.audit.of(moved) == ()
-
-
-async def test_a_preference_stays_in_its_channel(database: Database) -> None:
-    async with database.begin() as work:
-        work.preferences.put(CHANNEL, "form", "here")
-        await work.commit()
-    async with database.begin() as work:
-        assert await work.preferences.get(ELSEWHERE, "form") is None
 
 
 async def test_removing_an_agent_does_nothing_in_another_channel(database: Database) -> None:
