@@ -1,8 +1,6 @@
 """`handle_text_embedding` of AutoGPT's plugins: what becomes of its vectors, and when it is given up."""
 
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -30,13 +28,6 @@ LENGTHS = "[float(len(text)), text.count('a') + 1.0, 1.0]"
 def embedding(vector: str = LENGTHS, handles: str = "len(text) > 0") -> str:
     asked = f"def can_handle_text_embedding(self, text): return {handles}"
     return f"{asked}\ndef handle_text_embedding(self, text): return {vector}"
-
-
-@pytest.fixture
-async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
-    made = Plugins(tmp_path)
-    yield made
-    await made.close()
 
 
 async def with_plugin(plugins: Plugins, rest: str) -> PluginSet:
@@ -87,10 +78,8 @@ async def test_a_plugins_vectors_have_a_key_of_their_own_and_older_memories_foll
     [
         (embedding("[0.0, 0.0]"), "a vector of it is zero"),
         (embedding("[float('nan')]"), "something else than finite numbers"),
-        (embedding("[float('inf'), 1.0]"), "something else than finite numbers"),
         (embedding("[1.0] * len(text)"), "its vectors have several dimensions"),
         (embedding("[1.0] * 5000"), "has not 1 to 4,096 numbers"),
-        (embedding("[]"), "has not 1 to 4,096 numbers"),
         (embedding("'12'.missing"), "it raised AttributeError"),
         (embedding("os._exit(1)"), ""),
     ],

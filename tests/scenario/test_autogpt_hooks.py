@@ -1,9 +1,7 @@
 """The hooks of AutoGPT's plugins around a thought and a run: their order, and what they cannot do."""
 
 import json
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -60,13 +58,6 @@ def handle_text_embedding(self, text):
     self.record('handle_text_embedding', text[:8])
     return [len(text), text.count('a') + 1, 1]
 """
-
-
-@pytest.fixture
-async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
-    made = Plugins(tmp_path)
-    yield made
-    await made.close()
 
 
 async def with_hooks(plugins: Plugins, *hooks: str) -> PluginSet:

@@ -1,8 +1,8 @@
-"""Plugins of AutoGPT from the prompt to the result: published ones as they are, and a zip of fifteen."""
+"""Plugins of AutoGPT from the prompt to the result: a published one as it is, and a zip of fifteen."""
 
 import json
+import subprocess
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,30 +25,28 @@ from agent_core.toolset.registry import Commands
 from bot.capabilities import Capabilities
 from bot.settings import Settings
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
-from tests.packages import SANDBOX, need
-from tests.scenario.mail_servers import mail_server
-from tests.scenario.published_plugins import fetch_published, serving
+from tests.packages import SANDBOX, NotReachable, need
+from tests.standins.site import HERE, page, site
 
 FAMILIES = (CommandFamily("files", FILE_COMMANDS), CommandFamily("finish", FINISH_COMMANDS))
 DONE = reply_text("task_complete", {"reason": "Done."})
 BALANCE = {"balances": {"BTC": "0.5"}}
-SKILLS = {
-    "skills": [{"id": "tax", "name": "Tax", "description": "Knows tax", "category": "law", "author": "Ana"}],
-    "total": 1,
-}
-
-
-@pytest.fixture
-async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
-    made = Plugins(tmp_path)
-    yield made
-    await made.close()
+JSON = "application/json"
+PUBLISHED = "autogpt-rollhub==0.2.0"
+FETCH_SECONDS = 120.0
 
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The published plugin, without what it depends on."""
     need(*SANDBOX)
-    return fetch_published(tmp_path_factory.mktemp("published"))
+    folder = tmp_path_factory.mktemp("published")
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--no-compile", "--target", str(folder)]
+    done = subprocess.run([*install, PUBLISHED], check=False, capture_output=True, timeout=FETCH_SECONDS)
+    if done.returncode:
+        raise NotReachable("PyPI")
+    folder.chmod(0o755)  # plugins run as another user
+    return folder
 
 
 def stage_of(plugins: Plugins, found: PluginSet, *replies: str) -> Stage:
@@ -80,11 +78,11 @@ async def approved(stage: Stage, count: int) -> list[Result | None]:
 @pytest.mark.proves("autogpt:published")
 async def test_rollhub_from_pypi_runs_as_it_is_through_the_gateway(tmp_path: Path, published: Path) -> None:
     own = PluginPython.of(None)
-    async with serving({"/balance": BALANCE, "/bet": {"won": True}}) as service:
+    async with site(HERE, balance=page(json.dumps(BALANCE), JSON), bet=page('{"won": true}', JSON)) as service:
         plugins = Plugins(
             tmp_path,
             python=replace(own, packages=(*own.packages, published)),
-            environment={"ROLLHUB_API_KEY": "rollhub-key-1234", "ROLLHUB_API_URL": service.url},
+            environment={"ROLLHUB_API_KEY": "rollhub-key-1234", "ROLLHUB_API_URL": service.url("", HERE)},
             gateway=EgressGateway(internal=InternalHosts.of(("127.0.0.1",), "ALLOW_INTERNAL_HOSTS")),
         )
         found = await plugins.loaded(packages=("autogpt_rollhub",))
@@ -103,30 +101,11 @@ async def test_rollhub_from_pypi_runs_as_it_is_through_the_gateway(tmp_path: Pat
     assert json.loads(balance.output) == BALANCE
     assert balance.outside
     assert isinstance(betted, Succeeded)
-    assert service.asked == [
+    asked = [(each.method, each.path, each.headers["authorization"], each.body.decode()) for each in service.requests]
+    assert asked == [
         ("GET", "/balance?currency=BTC", "Bearer rollhub-key-1234", ""),
         ("POST", "/bet", "Bearer rollhub-key-1234", json.dumps({**bet, "currency": "BTC", "target": 50, "over": True})),
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.proves("autogpt:published")
-async def test_skillbroker_from_pypi_runs_as_it_is_by_its_labels(tmp_path: Path, published: Path) -> None:
-    own = PluginPython.of(None)
-    async with serving({"/api/Registry/search": SKILLS}) as service:
-        plugins = Plugins(
-            tmp_path,
-            python=replace(own, packages=(*own.packages, published)),
-            environment={"SKILLBROKER_API_URL": service.url},
-            gateway=EgressGateway(internal=InternalHosts.of(("127.0.0.1",), "ALLOW_INTERNAL_HOSTS")),
-        )
-        found = await plugins.loaded(packages=("skillbroker_autogpt",))
-        stage = stage_of(plugins, found, reply_text("skillbroker_search", {"query": "tax"}), DONE)
-        searched, _ = await approved(stage, 2)
-        await plugins.close()
-    assert isinstance(searched, Succeeded), searched
-    assert "Found 1 skills" in searched.output
-    assert [path for _, path, _, _ in service.asked] == ["/api/Registry/search?q=tax&limit=5"]
 
 
 def fifteen() -> dict[str, str]:
@@ -179,64 +158,6 @@ async def test_of_a_zip_of_fifteen_each_that_can_run_runs_and_the_others_say_wha
     stage = stage_of(plugins, found, *replies)
     outputs = [each.output for each in await approved(stage, 4) if isinstance(each, Succeeded)]
     assert outputs[:3] == ["plain 3", "['random', 7]", "Tea at four"]
-
-
-MAIL = """
-import imaplib, os, smtplib
-from email.message import EmailMessage
-
-def send(to, subject):
-    mail = EmailMessage()
-    mail["From"], mail["To"], mail["Subject"] = os.environ["EMAIL_ADDRESS"], to, subject
-    mail.set_content("Tea is ready.")
-    with smtplib.SMTP("127.0.0.1", int(os.environ["SMTP_PORT"])) as server:
-        server.send_message(mail)
-    return {"sent": to}
-
-def read():
-    with imaplib.IMAP4("127.0.0.1", int(os.environ["IMAP_PORT"])) as server:
-        server.login(os.environ["EMAIL_ADDRESS"], os.environ["EMAIL_PASSWORD"])
-        server.select("INBOX")
-        numbers = server.search(None, "ALL")[1][0].split()
-        return [server.fetch(each, "(RFC822)")[1][0][1].decode() for each in numbers]
-"""
-MAIL_PLUGIN = """
-from auto_gpt_plugin_template import AutoGPTPluginTemplate
-
-class AutoGPTEmailPlugin(AutoGPTPluginTemplate):
-    def can_handle_post_prompt(self):
-        return True
-
-    def post_prompt(self, prompt):
-        from .email_plugin.email_plugin import read, send
-        prompt.add_command("Send Email", "send_email", {"to": "<to>", "subject": "<subject>"}, send)
-        prompt.add_command("Read Emails", "read_emails", {}, read)
-        return prompt
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.proves("autogpt:worker")
-async def test_a_mail_plugin_with_a_namespace_package_sends_and_reads_where_the_network_is_open(tmp_path: Path) -> None:
-    place = "Auto-GPT-Plugins-master/src/autogpt_plugins/email"
-    async with mail_server() as mail:
-        given = {"EMAIL_ADDRESS": "agent@example.com", "EMAIL_PASSWORD": "password-of-mail"}
-        ports = {"SMTP_PORT": str(mail.smtp_port), "IMAP_PORT": str(mail.imap_port)}
-        plugins = Plugins(tmp_path, environment={**given, **ports}, is_open=True)
-        zipped(
-            plugins.folder / "mail.zip",
-            {f"{place}/__init__.py": MAIL_PLUGIN, f"{place}/email_plugin/email_plugin.py": MAIL},
-        )
-        found = await plugins.loaded("AutoGPTEmailPlugin")
-        assert found.faults == []
-        send = reply_text("send_email", {"to": "ana@example.com", "subject": "Tea at four"})
-        sent, read, _ = await approved(stage_of(plugins, found, send, reply_text("Read Emails", {}), DONE), 3)
-        await plugins.close()
-    assert sent == Succeeded("{'sent': 'ana@example.com'}", outside=True)
-    assert isinstance(read, Succeeded)
-    assert "Subject: Tea at four" in read.output
-    assert "agent@example.com" not in read.output
-    assert len(mail.mails) == 1
 
 
 @pytest.mark.slow
