@@ -7,7 +7,6 @@ import pytest
 from adapters.discord.outbound.forms import draw_form
 from adapters.screens.forms import reply_form
 from adapters.screens.ui_text import REPLY_DOES
-from adapters.terminal.input_parser import FreeText, parse_answer
 from adapters.typed.actions import ASKED
 from agent_core.errors import ModelRefused
 from agent_core.loop.answering import ANSWER_FOOTER
@@ -25,7 +24,7 @@ from tests.scenario.member import GuildChat, pressed, submitted
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
 from tests.scenario.slack_app import Office, at_work, text_of
-from tests.scenario.team import SlackChat
+from tests.scenario.team import new_clerk
 
 WRITE, ANSWER = writing("notes.md", "one\n"), "Because the goal names it."
 LONG = " ".join(f"*{number}* <@U1> `_long_`" for number in range(120))[:2_500]
@@ -59,8 +58,7 @@ async def test_a_question_that_no_model_answers_says_so_and_leaves_the_proposal_
 async def test_slacks_reply_box_says_what_a_reply_does_and_acknowledges_a_question(tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, ANSWER, ANSWER)
     async with Office.opened() as office, at_work(office, model, tmp_path) as running:
-        chat = SlackChat(office, running, office.ana)
-        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        chat = await new_clerk(office, running)
         card = await chat.asks("write_to_file")
         assert REPLY_DOES in card.text
         await office.ana.enters(card.message, "Why this file?", "Reply to Clerk")
@@ -103,13 +101,6 @@ async def test_the_page_has_a_switch_for_what_a_reply_does_and_shows_question_an
         await card.press("Reject", reason="No")
         assert await chat.sees("rejected by @ana")
         assert "Reject with reason" not in await chat.page()
-
-
-@pytest.mark.parametrize("text", ["Why?", "لماذا؟", "为什么？"])
-def test_a_terminal_tells_a_question_from_a_rejection_in_every_script(text: str) -> None:
-    answer = parse_answer(text)
-    assert isinstance(answer, FreeText)
-    assert answer.is_question
 
 
 def test_a_long_answer_is_whole_in_slack_and_discord() -> None:

@@ -1,9 +1,8 @@
 """A tool of a server, a program of its own, from the prompt to its result: on every surface."""
 
-import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +14,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.settings import load
 from bot.wiring.tool_servers import ToolServerSet, changed_tools, serve_tools
-from tests.patience import PATIENCE_SECONDS
+from tests.contract.test_tool_servers import until
 from tests.scenario.surfaces import Name, opened
 from tests.scenario.test_signed_off import on_each_surface
 
@@ -30,12 +29,6 @@ class Staged(Protocol):
     def stage(self) -> Stage:
         """The core."""
         ...
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not holds():
-            await SystemClock().sleep(0.01)
 
 
 @asynccontextmanager
@@ -76,22 +69,3 @@ async def test_a_servers_tool_is_shown_edited_rejected_run_and_stopped(surface: 
     assert "helpful says: Say it again." in model.prompts[0][0].content
     assert "green" in str(model.prompts[1])
     assert "No red tea." in str(model.prompts[2])
-
-
-@pytest.mark.slow
-@pytest.mark.proves("tool-server:changed")
-async def test_a_tool_that_changes_while_its_card_is_open_is_shown_anew_at_once(tmp_path: Path) -> None:
-    model = ScriptedModel(reply_text("changing.tea", {}), DONE)
-    async with opened("web", model, tmp_path) as scene, serving(scene, "changing", tmp_path) as found:
-        ana = scene.ana
-        await ana.new_agent("Clerk", "pours tea", "Serve tea")
-        await ana.asks("changing.tea")
-        (server,) = found.servers
-        await server.call("change", {}, print)
-        await until(lambda: "everybody" in scene.stage.commands.by_name["changing.tea"].spec.description)
-        assert await ana.sees("changing changed changing.tea. What was shown is withdrawn")
-        again = await ana.asks("changing.tea")
-        assert "send the recipe to everybody" in await again.whole()
-        await again.press("Approve")
-        await ana.asks("task_complete")
-    assert "green" in str(model.prompts[-1])
