@@ -1,6 +1,6 @@
 """What a person does with an agent, whatever the surface: stories are written against this and played on each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -126,18 +126,10 @@ class Chat(DayChat, Protocol):
 
 
 class MakingChat(Chat, Protocol):
-    """A chat in which agents are made in several ways."""
+    """A chat in which agents are asked for in another way."""
 
     async def asks_for_a_form(self, behind: str) -> str:
         """What the person is answered who types `/agent new`, and this behind it, and may not."""
-        ...
-
-    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
-        """Make an agent without a form."""
-        ...
-
-    async def offered_free(self) -> tuple[str, ...]:
-        """The classes that run without asking in the form that offers the channel's last settings."""
         ...
 
 
@@ -149,11 +141,6 @@ def times_in(label: str) -> int:
 def free_fields(classes: Sequence[str]) -> dict[str, str]:
     """The fields of a form in which these classes run without asking."""
     return {f"free.{each}": "on" for each in classes}
-
-
-def free_in(fields: Iterable[str]) -> tuple[str, ...]:
-    """The classes that run without asking, among the fields of a form that are ticked."""
-    return tuple(name.removeprefix("free.") for name in fields if name.startswith("free."))
 
 
 class ReadingChat(Chat, Protocol):

@@ -9,7 +9,6 @@ from adapters.screens.ui_text import free_text
 from adapters.screens.visible_text import visible
 from adapters.typed.actions import ActionDispatcher, FormInput
 from adapters.typed.answers import Answer
-from adapters.typed.form_values import fields_of
 from adapters.typed.subcommands import ThreadSubcommand, grant_to_agent
 from adapters.typed.typed_text import typed
 from agent_core.errors import PersonError
@@ -23,7 +22,7 @@ from agent_core.model.turn import SeenProposal, Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
-from tests.scenario.chat import free_in, times_in
+from tests.scenario.chat import times_in
 from tests.wiring import actions_of
 
 
@@ -133,19 +132,6 @@ class CoreChat:
         except PersonError as error:
             return str(error)
         return ""
-
-    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
-        """Make the agent with the channel's last settings."""
-        origin = self.stage.origin(self.person)
-        last = await self.stage.service.lifecycle.load_agent_defaults(origin)
-        draft = AgentDraft(name=name, role=role, goals=(goal,))
-        self.agent = await self.stage.service.lifecycle.create(draft.like(last), origin)
-
-    async def offered_free(self) -> tuple[str, ...]:
-        """The classes that the form of a new agent has ticked."""
-        last = await self.stage.service.lifecycle.load_agent_defaults(self.stage.origin(self.person))
-        assert last
-        return free_in(fields_of(last))
 
     async def asks(self, *commands: str) -> CoreCard:
         """Wait for a card that was not looked at."""

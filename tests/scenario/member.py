@@ -13,10 +13,11 @@ from simcord.builders import ChannelHandle, UserHandle
 from simcord.interactions import base_payload
 from simcord.results import InteractionResult
 
-from tests.scenario.chat import free_in, times_in
+from tests.scenario.chat import times_in
 from tests.scenario.discord_app import Guild, Running, parts_of, text_of, walked
 
 BUTTON, MENU, TEXT_INPUT = 2, 3, 4
+Json: TypeAlias = dict[str, Any]
 Presser: TypeAlias = MemberActor | UserHandle  # in the server, or in a direct message
 
 
@@ -146,18 +147,6 @@ class GuildChat:
         assert shown.response
         return text_of(shown.response.message)
 
-    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
-        """Type all of it."""
-        self.name = name
-        await self.person.slash(self.guild.general, "agent new", text=f"{name} | {role} | {goal}")
-
-    async def offered_free(self) -> tuple[str, ...]:
-        """The classes that the form of a new agent has ticked."""
-        shown = await self.person.slash(self.guild.general, "agent new")
-        options = [each for part in walked(shown.modal or {}) for each in part.get("options") or ()]
-        assert options
-        return free_in(each["value"] for each in options if each.get("default"))
-
     async def asks(self, *commands: str) -> GuildCard:
         """Wait until the agent asks to run one of these commands, for the first time since the last card."""
         await self.guild.until(lambda: self._open(commands) is not None)
@@ -285,19 +274,27 @@ async def pressed_late(guild: Guild, person: Presser, message: discord.Message, 
     carried = next(part for part in parts_of(message) if part.get("label") == label or label in labels_in(part))
     chosen = [option["value"] for option in carried.get("options") or () if option["label"] == label]
     data = {"custom_id": carried["custom_id"], "component_type": carried["type"]}
+    record = begin_press(guild, person, message, data | ({"values": chosen} if chosen else {}))
+    await guild.env.settle()
+    return InteractionResult(guild.env, record)
+
+
+def begin_press(guild: Guild, person: Presser, message: discord.Message, data: Json, *, times: int = 1) -> Any:
+    """A press that does not wait for what comes of it."""
+    backend = guild.env.backend
     record, payload = base_payload(
-        guild.env.backend,
+        backend,
         type=3,
         channel_id=message.channel.id,
         guild_id=guild.server.id if message.guild else None,
         user_id=person.id,
-        data=data | ({"values": chosen} if chosen else {}),
+        data=data,
     )
-    stored = guild.env.backend.get_message(message.channel.id, message.id)
-    payload["message"] = dict(serializers.message_payload(guild.env.backend, stored))
-    guild.env.backend.emit("INTERACTION_CREATE", payload)
-    await guild.env.settle()
-    return InteractionResult(guild.env, record)
+    stored = backend.get_message(message.channel.id, message.id)
+    payload["message"] = dict(serializers.message_payload(backend, stored))
+    for _ in range(times):
+        backend.emit("INTERACTION_CREATE", payload)
+    return record
 
 
 def custom_ids(message: discord.Message) -> tuple[str, ...]:

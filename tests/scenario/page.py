@@ -13,7 +13,7 @@ from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
 from agent_core.model.note import meaning_of
 from tests.patience import PATIENCE_SECONDS
-from tests.scenario.chat import free_fields, free_in, times_in
+from tests.scenario.chat import free_fields, times_in
 from tests.scenario.page_forms import sent
 
 T = TypeVar("T")
@@ -135,15 +135,6 @@ class PageChat:
     async def asks_for_a_form(self, behind: str) -> str:
         """Everybody here is a full member."""
         raise NotImplementedError(behind)
-
-    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
-        """Take the channel's last settings, as there is no line to type here."""
-        await self.new_agent(name, role, goal, free=await self.offered_free())
-
-    async def offered_free(self) -> tuple[str, ...]:
-        """The classes that are ticked in the form with the channel's last settings."""
-        async with self.session.get(f"{self.base}/c/web/local/general/new?last") as answer:
-            return free_in(re.findall(r'type="checkbox" name="(free\.\w+)" checked', await answer.text()))
 
     async def asks(self, *commands: str) -> PageCard:
         """Wait for an open card that was not looked at."""

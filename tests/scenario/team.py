@@ -122,19 +122,6 @@ class SlackChat:
         assert self.person.view is None
         return text_of(answer.body)
 
-    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
-        """Type all of it."""
-        self.name = name
-        await self.person.types("/agent", f"new {name} | {role} | {goal}", self.office.general)
-
-    async def offered_free(self) -> tuple[str, ...]:
-        """The classes that the form of a new agent has ticked."""
-        await self.person.types("/agent", "new", self.office.general)
-        form = await self.office.form(self.person, "New agent")
-        await self.person.closes(form)
-        ticked = next(iter(form["state"]["values"]["free"].values()))["selected_options"]
-        return tuple(option["value"] for option in ticked)
-
     async def asks(self, *commands: str) -> SlackCard:
         """Wait for an open card that was not looked at."""
         await self.office.slack.until(lambda: self._open(commands) is not None)
@@ -227,6 +214,13 @@ class SlackChat:
             if command and "Reject" in labels(message["blocks"]) and _look(message) not in self.seen:
                 return SlackCard(self, message, command)
         return None
+
+
+async def new_clerk(office: Office, running: Running) -> SlackChat:
+    """Ana's chat with the Clerk, whom she has just made."""
+    chat = SlackChat(office, running, office.ana)
+    await chat.new_agent("Clerk", "keeps notes", "Write a report")
+    return chat
 
 
 def _look(message: Json) -> tuple[str, str]:

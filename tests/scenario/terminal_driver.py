@@ -116,14 +116,6 @@ class DeskChat:
         """There is one person."""
         raise NotImplementedError(behind)
 
-    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
-        """There is one way to start the program."""
-        raise NotImplementedError(name)
-
-    async def offered_free(self) -> tuple[str, ...]:
-        """No class runs without asking here."""
-        return ()
-
     async def root(self) -> str:
         """What is printed first."""
         return self.output.partition("━━")[0]

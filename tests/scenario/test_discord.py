@@ -9,8 +9,6 @@ from typing import Any
 
 import discord
 import pytest
-from simcord.backend import serializers
-from simcord.interactions import base_payload
 
 from adapters.screens.buttons import Button
 from agent_core.model.note import Note
@@ -18,7 +16,7 @@ from agent_core.model.origin import Actor, Origin
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.discord_app import Guild, Running, at_work, parts_of, text_of
-from tests.scenario.member import GuildChat, fields_of, pressed, submitted
+from tests.scenario.member import GuildChat, begin_press, fields_of, pressed, submitted
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -65,21 +63,6 @@ async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(t
 
 @pytest.mark.slow
 @pytest.mark.proves("discord:forms")
-async def test_a_refused_form_opens_with_what_was_typed_after_a_restart(tmp_path: Path) -> None:
-    async with Guild.opened() as guild:
-        goals = "\n".join(f"goal {number}" for number in range(7))
-        async with at_work(guild, ScriptedModel(), tmp_path):
-            ana = guild.person("ana")
-            shown = await ana.slash(guild.general, "agent new")
-            refused = await submitted(ana, shown, {"name": "Clerk", "role": "keeps notes", "goals": goals})
-        async with at_work(guild, ScriptedModel(), tmp_path):
-            assert refused.response
-            again = await pressed(ana, refused.response.message, "New agent")
-            assert (fields_of(again)["name"], fields_of(again)["goals"]) == ("Clerk", goals)
-
-
-@pytest.mark.slow
-@pytest.mark.proves("discord:forms")
 async def test_a_draft_is_created_after_a_restart_by_its_person_alone_and_within_an_hour(tmp_path: Path) -> None:
     draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
     async with Guild.opened() as guild:
@@ -122,23 +105,6 @@ async def test_a_refused_edit_opens_with_what_was_typed_after_a_restart(tmp_path
 
 
 @pytest.mark.slow
-async def test_one_line_makes_an_agent_and_a_sentence_drafts_one(tmp_path: Path) -> None:
-    draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
-    async with scene(tmp_path, draft, writing("a.md", "a")) as play:
-        ana = play.ana.person
-        drafted = await ana.slash(play.guild.general, "agent new", text="research the best tennis strings")
-        offer = drafted.followups[-1].message if drafted.followups else drafted.response.message  # type: ignore[union-attr]
-        assert "Find the best strings" in text_of(offer)
-        assert drafted.ephemeral
-        await pressed(ana, offer, "Create")
-        await play.guild.until(lambda: play.guild.thread("Scout") is not None)
-        made = await ana.slash(play.guild.general, "agent new", text="Clerk | keeps notes | write a; tidy b")
-        assert made.response
-        assert "Clerk was created" in text_of(made.response.message)
-        assert (await play.running.agent()).goals == ("write a", "tidy b")
-
-
-@pytest.mark.slow
 async def test_a_thread_stands_under_the_root_message_and_lasts_a_week(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -176,70 +142,6 @@ async def test_the_root_message_is_true_after_the_end_of_a_process_that_was_abou
 
 
 @pytest.mark.slow
-@pytest.mark.proves("attention:root")
-async def test_the_root_message_counts_the_files_of_the_agent(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
-        await play.made()
-        await (await play.ana.asks("write_to_file")).press("Approve")
-        await play.guild.message("1 file · Last: ✓ 1 write_to_file", place=play.guild.general)
-
-
-@pytest.mark.slow
-async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
-    replies = (writing("a.md", "a"), adding("a.md", "b"), adding("a.md", "c"), reply_text("list_files", {}))
-    async with scene(tmp_path, *replies) as play:
-        await play.made()
-        card = await play.ana.asks("write_to_file")
-        form = await pressed(play.ana.person, card.message, "Another number…")
-        await submitted(play.ana.person, form, {"how many commands": "2"})
-        await play.guild.message("turn 2", "approved by @ana in advance")
-        await play.guild.message("turn 3", "waiting for a decision")
-
-
-@pytest.mark.slow
-async def test_a_long_argument_is_shown_whole_as_a_file_and_can_be_rejected_with_a_reason(tmp_path: Path) -> None:
-    text = "A line of the novel.\n" * 900
-    async with scene(tmp_path, writing("novel.md", text), writing("a.md", "a")) as play:
-        await play.made()
-        card = await play.ana.asks("write_to_file")
-        shown = await pressed(play.ana.person, card.message, "Show all")
-        assert shown.ephemeral
-        assert shown.response
-        whole = shown.response.attachments[0]
-        assert text in (await whole.read()).decode()
-        await card.press("Reject", reason="Too long")
-        assert await play.ana.sees("Too long")
-        assert (
-            await play.running.stage.views.files((await play.running.agent()).channel, (await play.running.agent()).id)
-        ) == ()
-
-
-@pytest.mark.slow
-async def test_a_long_argument_can_be_edited_as_far_as_forms_hold_it(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "word " * 700), reply_text("list_files", {})) as play:
-        await play.made()
-        card = await play.ana.asks("write_to_file")
-        await card.press("Edit", filename="b.md")
-        await play.ana.asks("list_files")
-        assert await play.ana.file("b.md") == "word " * 700
-
-
-@pytest.mark.slow
-async def test_changed_arguments_that_the_command_does_not_take_come_back_as_typed(tmp_path: Path) -> None:
-    replies = (writing("a.md", "a"), reply_text("read_file", {"filename": "a.md", "start": 0}))
-    async with scene(tmp_path, *replies) as play:
-        await play.made()
-        await (await play.ana.asks("write_to_file")).press("Approve")
-        card = await play.ana.asks("read_file")
-        form = await pressed(play.ana.person, card.message, "Edit")
-        refused = await submitted(play.ana.person, form, {"start": "two"})
-        assert refused.response
-        assert "start" in text_of(refused.response.message)
-        again = await pressed(play.ana.person, refused.response.message, "Edit")
-        assert fields_of(again)["start"] == "two"
-
-
-@pytest.mark.slow
 async def test_the_reply_button_does_what_a_written_reply_does(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b"), reads=False) as play:
         await play.made()
@@ -263,35 +165,6 @@ async def test_a_written_reply_is_acknowledged_by_a_reaction(tmp_path: Path) -> 
         assert [str(reaction.emoji) for reaction in said.reactions] == ["✅"]
 
 
-@pytest.mark.slow
-async def test_what_is_typed_behind_an_exclamation_mark_is_done_and_answered(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
-        await play.made()
-        await play.ana.asks("write_to_file")
-        await play.ana.says("!status")
-        await play.guild.message("Clerk: waiting for a decision")
-        await play.ana.says("!approve")
-        await play.ana.asks("list_files")
-        assert await play.ana.file("a.md") == "a"
-
-
-@pytest.mark.slow
-async def test_stop_and_resume_by_command_and_button(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b"), writing("c.md", "c")) as play:
-        await play.made()
-        await (await play.ana.asks("write_to_file")).press("Stop")
-        await play.ana.resume()
-        await play.ana.asks("write_to_file")
-        stopped = await play.ana.person.slash(play.guild.general, "agent stop", name="Clerk")
-        assert stopped.ephemeral
-        assert stopped.response
-        assert "Clerk is stopped" in text_of(stopped.response.message)
-        resumed = await play.ana.person.slash(play.guild.general, "agent resume")
-        assert resumed.response
-        assert "Clerk continues" in text_of(resumed.response.message)
-        await play.ana.asks("write_to_file")
-
-
 @pytest.mark.proves("discord:clicks-at-once")
 async def test_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
@@ -299,8 +172,8 @@ async def test_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
         await play.made()
         card = await play.ana.asks("write_to_file")
         button = _approve(card.message)
-        first = _click(play.guild, play.ana.person, card.message, button)
-        second = _click(play.guild, ben, card.message, button)
+        first = begin_press(play.guild, play.ana.person, card.message, button)
+        second = begin_press(play.guild, ben, card.message, button)
         await play.guild.env.settle()
         await play.ana.asks("list_files")
         told = [each for each in (first, second) if each.message_id]
@@ -314,8 +187,8 @@ async def test_the_same_interaction_twice_counts_once(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), adding("a.md", "b"), reply_text("list_files", {})) as play:
         await play.made()
         card = await play.ana.asks("write_to_file")
-        stop = str(Button("stop", (await play.running.agent()).id))
-        _click(play.guild, play.ana.person, card.message, stop, times=2)
+        stop = _press(str(Button("stop", (await play.running.agent()).id)))
+        begin_press(play.guild, play.ana.person, card.message, stop, times=2)
         await play.guild.env.settle()
         await play.guild.message("Resume to continue")
         notices = [each for each in play.guild.said() if "Resume to continue" in text_of(each)]
@@ -335,7 +208,7 @@ async def test_a_guest_is_refused_for_themselves_alone(tmp_path: Path) -> None:
         assert refused.ephemeral
         assert refused.response
         assert "you may not approve here" in text_of(refused.response.message)
-        assert (await _turn(play)).is_open
+        assert (await play.running.stage.turn(await play.running.agent())).is_open
 
 
 @pytest.mark.slow
@@ -353,7 +226,7 @@ async def test_old_buttons_work_after_a_restart_and_commands_are_told_once(tmp_p
             await pressed(ana.person, card.message, "Approve")
             await ana.asks("list_files")
             assert await ana.file("a.md") == "a"
-            late = _click(guild, ana.person, card.message, approve)
+            late = begin_press(guild, ana.person, card.message, approve)
             await guild.env.settle()
             assert "already approved by @ana" in _told(guild, late)
         after = [each for each in guild.env.http_requests if each.method == "PUT" and "commands" in each.path]
@@ -473,47 +346,6 @@ async def test_a_template_is_offered_and_fills_in_the_form(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.proves("create:copy")
-async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
-        await play.made()
-        await play.ana.asks("write_to_file")
-        shown = await play.ana.person.slash(play.guild.general, "agent duplicate", name="Clerk")
-        assert shown.modal
-        assert "Clerk 2" in str(shown.modal)
-        views, channel = play.running.stage.views, (await play.running.agent()).channel
-        assert len(await views.agents(channel)) == 1
-        await submitted(play.ana.person, shown, {"role": "keeps other notes"})
-        copy = await play.running.agent("Clerk 2")
-        assert (copy.role, copy.goals) == ("keeps other notes", (await play.running.agent()).goals)
-
-
-@pytest.mark.slow
-async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "a")) as play:
-        await play.made()
-        card = await play.ana.asks("write_to_file")
-        asked = await play.ana.person.slash(play.guild.general, "agent delete", name="Clerk")
-        assert asked.response
-        await pressed(play.ana.person, asked.response.message, "Delete")
-        pressed_late = await pressed(play.ana.person, card.message, "Approve")
-        assert pressed_late.response
-        assert "deleted" in text_of(pressed_late.response.message)
-
-
-@pytest.mark.slow
-async def test_a_channel_without_permission_pauses_the_agent_and_tells_its_owner(tmp_path: Path) -> None:
-    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
-        env = play.guild.env
-        env.inject_error("POST", "/channels/*/messages", status=403, code=50013, times=1)
-        await play.made()
-        ana = play.ana.person
-        await play.guild.until(lambda: bool(ana.user.dm_channel.history()))
-        assert "lacks permissions" in text_of(ana.user.dm_channel.history()[-1])
-        assert (await play.running.agent()).status.kind == "paused"
-
-
-@pytest.mark.slow
 async def test_an_archived_thread_is_opened_again_before_its_card_changes(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
         await play.made()
@@ -564,7 +396,8 @@ async def test_a_card_that_was_sent_before_a_crash_is_found_and_not_sent_again(t
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
         card = await play.ana.asks("write_to_file")
-        agent, turn = await play.running.agent(), await _turn(play)
+        agent = await play.running.agent()
+        turn = await play.running.stage.turn(agent)
         surface = play.running.side.surface
         surface.sending.drawn.clear()
         address = await surface.show(agent, replace(turn, shown_as=""), may_exist=True)
@@ -592,9 +425,13 @@ async def test_nobody_is_mentioned_whatever_an_agent_writes(tmp_path: Path) -> N
         assert ([each.id for each in root.mentions], root.mention_everyone) == ([play.ana.person.id], False)
 
 
-def _approve(message: discord.Message) -> str:
-    """The id of a card's Approve, which works as long as the card does."""
-    return next(str(part["custom_id"]) for part in parts_of(message) if part.get("label") == "Approve")
+def _approve(message: discord.Message) -> dict[str, Any]:
+    """A press of a card's Approve, which works as long as the card does."""
+    return _press(next(str(part["custom_id"]) for part in parts_of(message) if part.get("label") == "Approve"))
+
+
+def _press(custom_id: str) -> dict[str, Any]:
+    return {"custom_id": custom_id, "component_type": 2}
 
 
 def _told(guild: Guild, record: Any) -> str:
@@ -604,36 +441,11 @@ def _told(guild: Guild, record: Any) -> str:
     return str(message.components)
 
 
-async def _turn(play: Scene) -> Any:
-    agent = await play.running.agent()
-    turn = await play.running.stage.views.newest_turn(agent.channel, agent.id)
-    assert turn
-    return turn
-
-
 def _denied(person: int, permissions: discord.Permissions) -> Any:
     from simcord.backend.models import Overwrite
     from simcord.enums import OverwriteType
 
     return Overwrite(target_id=person, type=OverwriteType.MEMBER, allow=0, deny=permissions.value)
-
-
-def _click(guild: Guild, person: Any, message: discord.Message, custom_id: str, *, times: int = 1) -> Any:
-    """A press that does not wait for what comes of it."""
-    backend = guild.env.backend
-    stored = backend.get_message(message.channel.id, message.id)
-    record, payload = base_payload(
-        backend,
-        type=3,
-        channel_id=message.channel.id,
-        guild_id=guild.server.id,
-        user_id=person.id,
-        data={"custom_id": custom_id, "component_type": 2},
-    )
-    payload["message"] = dict(serializers.message_payload(backend, stored))
-    for _ in range(times):
-        backend.emit("INTERACTION_CREATE", payload)
-    return record
 
 
 @pytest.mark.slow

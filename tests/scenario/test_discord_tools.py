@@ -7,23 +7,22 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.agents.commands import AgentCommands
-from agent_core.model.agent import Stopped, Thinking
+from agent_core.model.agent import Thinking
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.media import PNG
-from agent_core.toolset.registry import declare
 from tests.scenario.chat import writing
-from tests.scenario.discord_app import Guild, at_work, text_of
+from tests.scenario.discord_app import Guild, at_work
 from tests.scenario.member import GuildChat
-from tests.scenario.test_slack_tools import DONE, START, WAIT, Nothing, OfEach, Tools
+from tests.scenario.test_slack_tools import DONE, DRAW, START, WAIT
+from tests.scenario.tools import ModelOfEach
 
 pytestmark = pytest.mark.slow
 
 
 @asynccontextmanager
 async def clerk(folder: Path, **replies: tuple[str, ...]) -> AsyncIterator[GuildChat]:
-    async with Guild.opened() as guild, at_work(guild, OfEach(**replies), folder) as running:
-        draws = declare(Nothing, Tools().draw, label="Draw", risks=("spend",), category="media")
-        for command in (*AgentCommands(running.stage.helpers).commands, draws):
+    async with Guild.opened() as guild, at_work(guild, ModelOfEach(**replies), folder) as running:
+        for command in (*AgentCommands(running.stage.helpers).commands, DRAW):
             running.stage.commands.register(command)
         chat = GuildChat(guild, running, guild.person("ana"))
         await chat.new_agent("Clerk", "keeps notes", "Write a report")
@@ -48,29 +47,9 @@ async def test_a_helper_asks_in_the_same_thread_and_is_answered_by_its_name(tmp_
         assert len(chat.guild.general.threads) == 1
 
 
-async def test_stop_on_the_agent_stops_its_helper_too(tmp_path: Path) -> None:
-    async with clerk(tmp_path, Clerk=(START, WAIT), Scout=(writing("prices.md", "1\n"),)) as chat:
-        await (await chat.asks("start_agent")).press("Approve")
-        await chat.asks("write_to_file")
-        await chat.says("!stop")
-        assert await chat.sees("stopped by")
-        assert isinstance((await chat.running.agent("Scout")).status, Stopped)
-
-
 async def test_a_picture_that_was_drawn_is_put_into_the_thread(tmp_path: Path) -> None:
     async with clerk(tmp_path, Clerk=(reply_text("draw"), DONE)) as chat:
         await (await chat.asks("draw")).press("Approve")
         await chat.asks("task_complete")
         (file,) = [file for message in chat.guild.said() for file in message.attachments]
         assert (file.filename, await file.read()) == ("sun.png", PNG)
-
-
-async def test_a_reply_to_an_agent_at_rest_is_kept_and_offers_resume(tmp_path: Path) -> None:
-    async with clerk(tmp_path, Clerk=(writing("a.md", "a"), writing("b.md", "b"))) as chat:
-        await (await chat.asks("write_to_file")).press("Stop")
-        await chat.sees("stopped by")
-        await chat.says("Try b.md")
-        kept = await chat.guild.message("Press Resume so that it reads this")
-        assert "Noted." in text_of(kept)
-        await chat.person.click(kept, label="Resume")
-        await chat.asks("write_to_file")

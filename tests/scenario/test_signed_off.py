@@ -69,43 +69,16 @@ async def test_a_guest_who_wants_an_agent_is_refused_before_a_form_opens_or_a_mo
 @pytest.mark.slow
 @pytest.mark.proves("approval:free")
 @on_each_surface("free classes")
-async def test_a_free_class_is_told_of_on_the_thread_and_its_cards_and_passes_to_no_other_agent(
-    surface: Name, tmp_path: Path
-) -> None:
-    model = ModelOfEach(Clerk=(writing("notes.md", "one\n"), WAIT), Nina=(writing("own.md", "two\n"),))
-    async with opened(surface, model, tmp_path) as scene:
+async def test_a_free_class_is_told_of_on_the_thread_and_its_cards(surface: Name, tmp_path: Path) -> None:
+    async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
         ana = await clerk(scene, free=("write",))
         await ana.asks("do_nothing")
         assert await ana.sees("not asked: @ana lets write commands run without asking")
         assert "Runs without asking: write (chosen by @ana)" in await ana.root()
         assert await ana.file("notes.md") == "one\n"
-        ben = await scene.join("ben", "member")
-        assert await ben.offered_free() == ()
-        await ben.new_in_one_line("Nina", "keeps lists", "Write a list")
-        await ben.asks("write_to_file")
-        assert (await scene.agent("Nina")).policy.free == ()
-        assert "Runs without asking" not in await ben.root()
 
 
 # 2. What was shown is what is approved
-
-
-@pytest.mark.slow
-@pytest.mark.proves("shown:changed")
-@on_each_surface()
-async def test_a_write_to_a_file_that_changed_is_asked_again_and_then_runs(surface: Name, tmp_path: Path) -> None:
-    async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
-        ana = await clerk(scene)
-        card = await ana.asks("write_to_file")
-        await scene.change_file("notes.md", "Ben's\n")
-        await card.press("Approve")
-        again = await ana.asks("write_to_file")
-        assert "notes.md changed since this was shown" in again.text
-        assert "Ben's" in again.text
-        assert await ana.file("notes.md") == "Ben's\n"
-        await again.press("Approve")
-        await ana.asks("do_nothing")
-        assert await ana.file("notes.md") == "one\n"
 
 
 @pytest.mark.slow
@@ -132,37 +105,11 @@ async def test_no_control_of_a_card_decides_once_what_it_shows_has_changed(surfa
         assert await ben.told(REFUSED, times=2)
         assert await eve.told(REFUSED)
         assert await ana.file("notes.md") == "Ben's\n"
-        turn = await scene.stage.views.newest_turn(scene.channel, (await scene.agent()).id)
-        assert turn
+        turn = await scene.stage.turn(await scene.agent())
         assert (turn.state, turn.approvals) == ("proposed", ())
         await again.press("Approve")
         await ana.asks("do_nothing")
         assert await ana.file("notes.md") == "one\n"
-
-
-# 3. A free class covers no program any more where an agent reads what others wrote
-
-
-@pytest.mark.slow
-@pytest.mark.proves("trust:lease")
-@on_each_surface()
-async def test_free_programs_ask_after_a_page_however_long_ago_it_was_read(surface: Name, tmp_path: Path) -> None:
-    tools = Tools()
-    steps = [writing(f"step{number}.md", f"Step {number} is done.\n") for number in range(13)]
-    programs = [running("program", word) for word in ("one", "two", "three", "four")]
-    model = ModelOfEach(Clerk=(*programs[:2], running("look", "prices"), *steps, *programs[2:], WAIT))
-    async with opened(surface, model, tmp_path, tools.register) as scene:
-        ana = await clerk(scene)
-        card = await ana.asks("program")
-        await ana.says("!policy free execute network write")
-        await card.press("Approve")
-        asked = await ana.asks("program")
-        assert tools.ran == ["program one", "program two", "look prices"]
-        assert READ_UNTRUSTED in asked.text
-        assert "turn 17" in asked.text.casefold()
-        await asked.press("Reject", reason="Not that one")
-        assert READ_UNTRUSTED in (await ana.asks("program")).text
-        assert tools.ran == ["program one", "program two", "look prices"]
 
 
 # 4. Taint goes along to helpers and back
@@ -231,41 +178,6 @@ async def test_after_edit_the_card_shows_what_ran_and_what_was_changed_by_whom(s
         assert f"{scene.by} changed filename from “notes.md” to “plan.md”; text (1 line added, 1 removed)" in shown
         for line in ("-ask everybody", "+ask Ben", "-nothing yet"):
             assert line in whole.replace("│ ", "")
-
-
-# 12. Failure is failure
-
-
-@pytest.mark.slow
-@pytest.mark.proves("program:failed")
-@on_each_surface()
-async def test_a_program_that_exits_with_an_error_has_failed_and_two_of_them_end_a_lease(
-    surface: Name, tmp_path: Path
-) -> None:
-    model = ScriptedModel(*(reply_text("execute_shell", {"command_line": f"make {part}"}) for part in "abc"))
-    async with opened(surface, model, tmp_path, Tools().register) as scene:
-        ana = await clerk(scene)
-        first = await ana.asks("execute_shell")
-        await first.press("Approve ×5")
-        assert "make c" in (await ana.asks("execute_shell")).text
-        assert await ana.sees("two commands in a row failed")
-        shown = await first.now()
-        assert "failed" in shown
-        assert FAILED[surface] in shown
-        assert "no such tennis string" in shown
-        told = "\n".join(message.content for message in model.prompts[1])
-        assert "Result of execute_shell: Error: " in told
-        assert "succeeded" not in told.rpartition("Error: ")[2]
-
-
-FAILED: dict[Name, str] = {
-    "core": "✗ failed",
-    "web": "✗ failed",
-    "terminal": "failed",
-    "slack-http": "✗ failed",
-    "slack-socket": "✗ failed",
-    "discord": "✗ failed",
-}
 
 
 # 14. Stop keeps what was on the screen
