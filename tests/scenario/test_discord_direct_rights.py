@@ -23,8 +23,7 @@ IN_CHANNEL = discord.Permissions(send_messages=True)
 
 async def state_of(play: Scene) -> tuple[int, str]:
     """The number and state of the newest turn."""
-    turn = await play.running.stage.views.newest_turn(play.guild.scope, (await play.running.agent()).id)
-    assert turn
+    turn = await play.running.stage.turn(await play.running.agent())
     return turn.number, turn.state
 
 

@@ -12,7 +12,7 @@ import pytest
 from simcord.actors import MemberActor
 
 from agent_core.model.agent import Stopped
-from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import adding, writing
 from tests.scenario.discord_app import Guild, Running, at_work, text_of
@@ -21,7 +21,6 @@ from tests.scenario.member import GuildCard, GuildChat, labels_of, pressed, pres
 pytestmark = pytest.mark.slow
 
 WRITE = writing("notes.md", "one\n")
-DONE = reply_text("task_complete", {"reason": "They are written."})
 MORE = [adding("notes.md", f"line {number}\n") for number in range(9)]
 
 
@@ -99,17 +98,6 @@ async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how
         await submitted(play.ben.user, form, {"reason": "Not this"})
         await play.guild.message("Not this", "turn 2")
         await play.direct("turn 3")
-
-
-@pytest.mark.proves("attention:done")
-async def test_an_end_that_nobody_approved_is_told_like_a_question(tmp_path: Path) -> None:
-    async with Guild.opened() as guild, at_work(guild, ScriptedModel(DONE), tmp_path) as running:
-        ben, ana = guild.person("ben"), GuildChat(guild, running, guild.person("ana"))
-        await ben.slash(guild.general, "agent notify", text="me")
-        await ana.new_agent("Clerk", "keeps notes", "Write notes", free=("read",))
-        await guild.until(lambda: any("Clerk is done." in text_of(each) for each in ben.user.dm_channel.history()))
-        guild.clock.leap(timedelta(minutes=5, seconds=1))
-        await guild.until(lambda: any(each.mentions and "Clerk is done." in text_of(each) for each in guild.said()))
 
 
 async def test_a_direct_message_decides_nothing_for_who_left_the_server_or_clicks_too_late(tmp_path: Path) -> None:

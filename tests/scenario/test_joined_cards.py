@@ -1,6 +1,5 @@
 """Threads that can be followed: finished turns fold, and what one approval lets run is one card."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -169,22 +168,3 @@ async def test_after_a_restart_the_card_goes_on_with_all_its_lines(enter: Enteri
         await place.until(lambda: "turn 5" in place.cards()[0])
         assert [word for word in WORDS[:4] if f"write_to_file {word}.md" in place.cards()[0]] == [*WORDS[:4]]
         assert len(place.cards()) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.proves("chat:joined-edits")
-async def test_the_card_of_one_approval_is_edited_about_once_a_second(tmp_path: Path) -> None:
-    async with in_slack(tmp_path) as place:
-        assert isinstance(place, InSlack)
-        await place.begins(ScriptedModel(*FILES))
-        await place.chat.new_agent("Clerk", "keeps notes", "Write notes")
-        card = await place.chat.asks("write_to_file")
-        begun = asyncio.get_running_loop().time()
-        await card.press("Approve ×10")
-        await place.until(lambda: all(f"{word}.md" in place.cards()[0] for word in WORDS))
-        await place.until(lambda: "turn 10" in place.cards()[0] and "running" not in place.cards()[0])
-        seconds = asyncio.get_running_loop().time() - begun
-        edits = [
-            each for each in place.office.slack.calls_of("chat.update") if each.arguments["ts"] == card.message["ts"]
-        ]
-        assert len(edits) <= seconds + 4  # and the approved card: running, done, and the first that joined it

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from adapters.slack.inbound.shared_content import files_of
-from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import Guild
 from tests.scenario.discord_app import at_work as at_work_in_guild
 from tests.scenario.member import GuildChat
-from tests.scenario.slack_app import GENERAL, Office, Running, at_work, kind_of
+from tests.scenario.slack_app import Office, Running, at_work, kind_of
 from tests.scenario.team import SlackChat
 
 WRITE, AGAIN = writing("notes.md", "one\n"), writing("notes.md", "two\n")
@@ -45,12 +44,6 @@ async def notes(running: Running) -> list[str]:
         return [note.text for note in await work.notes.of(await running.agent())]
 
 
-async def turn_of(running: Running) -> Turn:
-    turn = await running.stage.views.newest_turn(GENERAL, (await running.agent()).id)
-    assert turn
-    return turn
-
-
 async def sent(office: Office, running: Running, words: str, *attachments: dict[str, Any]) -> None:
     """Send a message with attachments into the thread of a new agent whose proposal is open."""
     chat = SlackChat(office, running, office.ana)
@@ -81,7 +74,7 @@ async def test_what_comes_without_words_is_a_note_and_the_proposal_stays_open(
         await sent(office, running, "", attachment)
         await office.slack.until(lambda: "eyes" in str(office.general.messages[-1].get("reactions")))
         assert await notes(running) == [kept]
-        assert (await turn_of(running)).state == "proposed"
+        assert (await running.stage.turn(await running.agent())).state == "proposed"
 
 
 @pytest.mark.slow
@@ -140,8 +133,7 @@ async def test_a_file_forwarded_in_discord_without_a_word_is_somebody_elses_too(
         await card.press("Approve")
         await chat.asks("write_to_file")
         agent = await running.agent()
-        turn = await running.stage.views.newest_turn(agent.channel, agent.id)
-        assert turn
+        turn = await running.stage.turn(agent)
         assert turn.exposed
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -12,7 +11,7 @@ from agent_core.model.agent import Paused
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.slack_app import GENERAL, Office, Running, Transport, at_work, kind_of, text_of
-from tests.scenario.team import SlackChat
+from tests.scenario.team import SlackChat, new_clerk
 from tests.standins.slack import forms
 from tests.waking import interrupt
 
@@ -20,18 +19,6 @@ WRITE = writing("notes.md", "one\n")
 MORE = [adding("notes.md", f"line {number}\n") for number in range(30)]
 DONE = reply_text("task_complete", {"reason": "All is written."})
 NOTHING = reply_text("do_nothing")
-
-
-@pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with Office.opened() as opened:
-        yield opened
-
-
-async def begun(office: Office, running: Running) -> SlackChat:
-    chat = SlackChat(office, running, office.ana)
-    await chat.new_agent("Clerk", "keeps notes", "Write a report")
-    return chat
 
 
 async def notes(running: Running) -> list[str]:
@@ -49,7 +36,7 @@ async def audited(running: Running) -> list[str]:
 @pytest.mark.proves("slack:signature")
 async def test_a_forged_signature_and_a_stale_timestamp_are_refused(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
-        await begun(office, running)
+        await new_clerk(office, running)
         card = await office.card(1)
         await office.ana.clicks(card, "Thoughts" if "Thoughts" in text_of(card) else "Stop")
         body = urlencode({"payload": json.dumps(office.slack.deliveries[-1].payload)}).encode()
@@ -69,7 +56,7 @@ async def test_a_forged_signature_and_a_stale_timestamp_are_refused(office: Offi
 @pytest.mark.proves("slack:once")
 async def test_the_same_event_four_times_is_one_note(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         await (await chat.asks("write_to_file")).press("Stop")
         await office.said("stopped by @ana")
         await chat.says("Remember the cake")
@@ -82,7 +69,7 @@ async def test_the_same_event_four_times_is_one_note(office: Office, tmp_path: P
 @pytest.mark.slow
 async def test_a_mention_in_the_thread_comes_twice_and_counts_once(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         await chat.asks("write_to_file")
         await chat.says(f"<@{office.team.bot_user}> use plan.md instead")
         await chat.asks("do_nothing")
@@ -100,7 +87,7 @@ async def test_of_two_clicks_at_once_one_counts_and_the_other_is_told(
     office: Office, tmp_path: Path, transport: Transport
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE, DONE), tmp_path, transport=transport) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         card = (await chat.asks("write_to_file")).message
 
         def refusals() -> list[str]:
@@ -122,7 +109,7 @@ async def test_a_click_is_acknowledged_once_its_decision_is_saved(
     office: Office, tmp_path: Path, transport: Transport
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE, DONE), tmp_path, transport=transport) as running:
-        card = (await (await begun(office, running)).asks("write_to_file")).message
+        card = (await (await new_clerk(office, running)).asks("write_to_file")).message
         answer = await office.ana.clicks(card, "Approve")
         assert (answer.is_acknowledged, (await audited(running)).count("approve")) == (True, 1)
 
@@ -132,7 +119,7 @@ async def test_a_click_for_a_workspace_without_signoff_decides_nothing(
     office: Office, tmp_path: Path, transport: Transport
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path, transport=transport) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         card = (await chat.asks("write_to_file")).message
         told = len(office.ana.ephemerals)
         await office.slack.courier.interaction(
@@ -155,7 +142,7 @@ async def test_a_card_from_before_a_restart_can_be_pressed_and_an_old_one_gets_i
     office: Office, tmp_path: Path
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         card = (await chat.asks("write_to_file")).message
     async with at_work(office, ScriptedModel(DONE), tmp_path) as running:
         again = SlackChat(office, running, office.ana, name="Clerk", seen=chat.seen)
@@ -171,7 +158,7 @@ async def test_a_card_from_before_a_restart_can_be_pressed_and_an_old_one_gets_i
 @pytest.mark.proves("slack:busy")
 async def test_a_storm_of_refusals_loses_nothing_and_doubles_nothing(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, *MORE[:4], DONE), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         card = await chat.asks("write_to_file")
         for method in ("chat.postMessage", "chat.update"):
             office.slack.fails(method, times=20, status=429, retry_after="0.05")
@@ -188,7 +175,7 @@ async def test_a_storm_of_refusals_loses_nothing_and_doubles_nothing(office: Off
 @pytest.mark.slow
 async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, DONE), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         card = await chat.asks("write_to_file")
         await office.slack.settled()  # else the edit of the root message may be the refused one
         office.slack.fails("chat.update", status=429, retry_after="0.5")
@@ -206,7 +193,7 @@ async def test_a_card_that_was_sent_but_not_recorded_is_found_again(
     office: Office, tmp_path: Path, method: str
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
-        await begun(office, running)
+        await new_clerk(office, running)
         await office.said("Write a report")
         with office.slack.holding(method, after_effect=True) as held:
             await held.arrived()
@@ -224,7 +211,7 @@ async def test_a_card_that_was_sent_but_not_recorded_is_found_again(
 @pytest.mark.proves("slack:missed")
 async def test_replies_missed_while_the_socket_was_away_are_taken_in_order(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path, transport="socket") as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         await (await chat.asks("write_to_file")).press("Stop")
         await office.said("stopped by @ana")
         with office.slack.away():
@@ -241,7 +228,7 @@ async def test_replies_missed_while_signoff_was_down_are_taken_at_the_start(
     office: Office, tmp_path: Path, transport: Transport
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path, transport=transport) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         await chat.asks("write_to_file")
     with office.slack.away():
         await chat.says("Use plan.md")
@@ -257,7 +244,7 @@ async def test_replies_missed_while_signoff_was_down_are_taken_at_the_start(
 async def test_a_word_that_was_refused_never_decides_a_later_proposal(office: Office, tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, waits=True)
     async with at_work(office, model, tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         await (await chat.asks("write_to_file")).press("Approve")
         await office.card(1, "done")
         await chat.says("!approve")
@@ -267,8 +254,7 @@ async def test_a_word_that_was_refused_never_decides_a_later_proposal(office: Of
         await chat.asks("do_nothing")
         await running.connection.catch_up.read("T1")
         await office.slack.settled()
-        turn = await running.stage.views.newest_turn(GENERAL, (await running.agent()).id)
-        assert turn
+        turn = await running.stage.turn(await running.agent())
         assert (turn.number, turn.state) == (2, "proposed")
         assert sum("already approved" in text_of(told) for told in office.ana.ephemerals) == 1
 
@@ -279,7 +265,7 @@ async def test_a_place_that_is_lost_pauses_the_agent_and_the_owner_is_told_direc
     office: Office, tmp_path: Path, loss: str
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         card = (await chat.asks("write_to_file")).message
         if loss == "archived":
             office.general.is_archived = True
@@ -303,7 +289,7 @@ async def test_a_deleted_thread_gets_another_on_resume_and_the_question_is_asked
     office: Office, tmp_path: Path
 ) -> None:
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path) as running:
-        chat = await begun(office, running)
+        chat = await new_clerk(office, running)
         await (await chat.asks("write_to_file")).press("Stop")
         await office.said("stopped by @ana")
         root = next(message for message in office.general.messages if kind_of(message) == "signoff_agent")

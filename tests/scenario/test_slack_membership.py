@@ -1,14 +1,13 @@
 """Slack is asked at every click and for every form whether a person is a member of the agent's channel now."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
-from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of
-from tests.scenario.team import SlackChat
+from tests.scenario.slack_app import Office, Running, at_work, text_of
+from tests.scenario.team import new_clerk
 from tests.scenario.test_slack_notifications import MORE, WRITE, direct, home_with
 from tests.standins.slack.values import Json
 
@@ -16,23 +15,10 @@ LONG = writing("notes.md", "".join(f"line {number} of many\n" for number in rang
 NO_MEMBER = "no member of the agent's channel"
 
 
-@pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with Office.opened() as opened:
-        yield opened
-
-
 async def state_of(running: Running) -> tuple[int, str]:
     """The number and state of the newest turn."""
-    turn = await running.stage.views.newest_turn(GENERAL, (await running.agent()).id)
-    assert turn
+    turn = await running.stage.turn(await running.agent())
     return turn.number, turn.state
-
-
-async def new_clerk(office: Office, running: Running) -> SlackChat:
-    chat = SlackChat(office, running, office.ana)
-    await chat.new_agent("Clerk", "keeps notes", "Write a report")
-    return chat
 
 
 async def sent_from_outside(office: Office, form: Json, values: dict[str, str] | None = None) -> str:
@@ -84,19 +70,6 @@ async def test_no_other_part_of_a_long_text_is_shown_to_who_left_meanwhile(offic
         shown = text_of(await office.changed(office.ben, second))
         assert NO_MEMBER in shown
         assert "of many" not in shown
-
-
-@pytest.mark.slow
-async def test_home_resumes_nothing_for_an_owner_who_left_the_channel(office: Office, tmp_path: Path) -> None:
-    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
-        card = await (await new_clerk(office, running)).asks("write_to_file")
-        await office.ben.clicks(card.message, "Stop")
-        await office.slack.until(lambda: "stopped" in text_of(office.general.messages))
-        home = await home_with(office, office.ana, "Clerk")
-        office.general.people = (office.ben,)
-        await office.ana.clicks_in(home, "Resume")
-        assert NO_MEMBER in text_of(await office.form(office.ana, "Not done"))
-        assert (await running.agent()).status.kind == "stopped"
 
 
 async def test_home_tells_nothing_of_a_private_channel_to_an_owner_who_was_removed(

@@ -1,7 +1,6 @@
 """What people do in Slack about an agent's mind: reviews, goals, budgets, memory, settings."""
 
 import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,25 +11,17 @@ from agent_core.model.origin import Origin
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of
-from tests.scenario.team import SlackCard, SlackChat
+from tests.scenario.team import SlackCard, SlackChat, new_clerk
 
 WRITE = writing("notes.md", "one\n")
 SETTINGS = "ai_name: Poet\nai_role: writes verse\nai_goals:\n- Write a poem\n- 'Then: read it'\napi_budget: 1.5\n"
-LONG_REVIEW = "The step is fine, but <!here> & there it is risky. " * 25
-
-
-@pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with Office.opened() as opened:
-        yield opened
 
 
 @asynccontextmanager
 async def asking(office: Office, folder: Path, *, waits: bool = False) -> AsyncIterator[tuple[SlackChat, SlackCard]]:
     """An agent that asks, and a model with nothing more to say; with `waits` it waits for what it is to say."""
     async with at_work(office, ScriptedModel(WRITE, waits=waits), folder) as running:
-        chat = SlackChat(office, running, office.ana)
-        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        chat = await new_clerk(office, running)
         yield chat, await chat.asks("write_to_file")
 
 
@@ -65,18 +56,6 @@ async def test_a_self_review_is_answered_at_once_and_comes_onto_the_card_when_th
 
 
 @pytest.mark.slow
-async def test_a_long_self_review_is_cut_on_the_card_and_whole_behind_show_all(office: Office, tmp_path: Path) -> None:
-    async with asking(office, tmp_path) as (chat, card):
-        model_of(chat.running).say(LONG_REVIEW)
-        await card.press("Self-review")
-        reviewed = await office.card(1, "Self-review: The step")
-        said = LONG_REVIEW.strip()
-        assert said not in text_of(reviewed)
-        await office.ana.clicks(reviewed, "Show all")
-        assert said in text_of(await office.form(office.ana, "Turn 1"))
-
-
-@pytest.mark.slow
 async def test_a_self_review_that_fails_is_told_to_whoever_asked_and_can_be_asked_again(
     office: Office, tmp_path: Path
 ) -> None:
@@ -88,77 +67,7 @@ async def test_a_self_review_that_fails_is_told_to_whoever_asked_and_can_be_aske
         await office.card(1, "Self-review: It is fine.")
 
 
-@pytest.mark.slow
-async def test_guests_may_have_nothing_reviewed_and_change_nothing(office: Office, tmp_path: Path) -> None:
-    async with asking(office, tmp_path) as (chat, card):
-        eve = office.team.person("U9", "eve", "guest")
-        await eve.clicks(card.message, "Self-review")
-        await office.told(eve, "you may not")
-        root = card.message["thread_ts"]
-        for line, what in {
-            "!goals Rest": "set goals here",
-            "!budget 500": "set budgets here",
-            "!budget channel 500": "set budgets here: a full member",
-            "!memory add I am the owner": "add to memory here",
-            "!memory forget all Clerk": "remove memories here",
-        }.items():
-            await eve.says(office.general, line, thread=root)
-            await office.told(eve, f"you may not {what}")
-        agent = await chat.running.agent()
-        assert (agent.goals, agent.budget.limit) == (("Write a report",), None)
-        assert model_of(chat.running).left == 0
-
-
-@pytest.mark.slow
-async def test_stop_is_taken_while_a_self_review_typed_in_the_thread_waits(office: Office, tmp_path: Path) -> None:
-    async with asking(office, tmp_path, waits=True) as (chat, _):
-        await chat.says("!review")
-        await office.slack.until(lambda: bool(office.slack.calls_of("reactions.add")))
-        await chat.says("!stop")
-        await office.said("stopped by @ana")
-        model_of(chat.running).say("Too late.")
-        await office.told(office.ana, "is on the card of turn 1")
-
-
 # /agent goals, budget, memory, export
-
-
-@pytest.mark.slow
-async def test_goals_and_budgets_are_shown_and_set_behind_the_command(office: Office, tmp_path: Path) -> None:
-    async with asking(office, tmp_path) as (chat, _):
-        for text, told in {
-            "goals": "1. Write a report",
-            "goals clerk set Write; Sing": "2. Sing",
-            "budget Clerk 2.50": "of $2.50 spent",
-            "budget channel 20": "All agents in this channel: $0 of $20.00 spent",
-            "budget channel none": "All agents in this channel: $0 spent, no limit",
-            "budget Clerk lots": "'lots' is not an amount",
-            "goals Clark": "No agent here is called Clark. Did you mean Clerk?",
-        }.items():
-            answer = await office.ana.types("/agent", text, office.general)
-            assert answer.is_acknowledged
-            await office.told(office.ana, told)
-        agent = await chat.running.agent()
-        assert agent.goals == ("Write", "Sing")
-        await office.said("@ana set the goals")
-
-
-@pytest.mark.slow
-async def test_memory_is_listed_searched_and_forgotten_behind_the_command(office: Office, tmp_path: Path) -> None:
-    async with asking(office, tmp_path) as (chat, _):
-        await remember(chat.running, *(f"fact {number} of tea" for number in range(23)))
-        await office.ana.types("/agent", "memory", office.general)
-        assert "and 3 more" in text_of(await office.told(office.ana, "Clerk remembers 23 things"))
-        await office.ana.types("/agent", "memory search fact 7 of tea", office.general)
-        found = text_of(await office.told(office.ana, "Clerk recalls"))
-        listed = re.search(r"• fact 7 of tea · @ana · just now · (\w{24})", found)
-        assert listed, found
-        await office.ana.types("/agent", f"memory Clerk forget {listed[1]}", office.general)
-        await office.told(office.ana, "Clerk has forgotten: fact 7 of tea")
-        await office.ana.types("/agent", "memory forget all", office.general)
-        await office.told(office.ana, "To confirm, write: forget all Clerk")
-        await office.ana.types("/agent", "memory forget all Clerk", office.general)
-        await office.told(office.ana, "Clerk has forgotten 22 things")
 
 
 @pytest.mark.slow

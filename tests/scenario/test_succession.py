@@ -8,7 +8,6 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.member import pressed
 from tests.scenario.slack_app import Office, at_work
-from tests.scenario.team import SlackChat
 from tests.scenario.test_discord import scene
 
 pytestmark = pytest.mark.slow
@@ -30,20 +29,6 @@ async def test_a_deactivated_owner_in_slack_is_followed_by_any_full_member(tmp_p
         await office.ben.clicks(card, "Approve")
         await office.card(1, "approved by @ben")
         await office.said("@ben took over: @ana is no longer a full member here; who may approve: anyone here.")
-
-
-async def test_a_refusal_of_slack_to_tell_of_the_owner_changes_nothing(tmp_path: Path) -> None:
-    async with Office.opened() as office, at_work(office, ScriptedModel(WRITE), tmp_path) as running:
-        chat = SlackChat(office, running, office.ana)
-        await chat.new_agent("Clerk", "keeps notes", "Write notes")
-        card = (await chat.asks("write_to_file")).message
-        await chat.says("!policy approvers owner")
-        directory = running.connection.context.directory
-        directory.known.pop(("T1", office.ana.id))
-        office.slack.fails("users.info", error="access_denied", times=100)
-        await office.ben.clicks(card, "Approve")
-        await office.told(office.ben, "only @ana decides for Clerk.")
-        assert (await running.agent()).policy.approvers == "owner"
 
 
 @pytest.mark.proves("rights:succession")

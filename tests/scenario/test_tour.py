@@ -1,47 +1,13 @@
 """Demo mode shows what the product is: a tour on sample files, and a sentence before an agent that it cannot play."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.model.agent import Finished
 from tests.scenario.served import served
 from tests.scenario.slack_app import Office, at_work, text_of
-
-COMMANDS = ("list_files", "read_file", "read_file", "search_files", "memory_recall", "write_to_file", "write_to_file")
-
-
-@pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with Office.opened() as opened:
-        yield opened
-
-
-@pytest.mark.slow
-@pytest.mark.proves("demo:tour")
-async def test_the_tour_runs_its_seven_commands_and_takes_a_reason_into_the_report(
-    office: Office, tmp_path: Path
-) -> None:
-    async with at_work(office, RehearsalModel(), tmp_path) as running:
-        await office.ana.types("/agent", "new tour", office.general)
-        for number, command in enumerate(COMMANDS, 1):
-            card = await office.card(number, command)
-            if number == 6:
-                await office.ana.clicks(card, "Reject")
-                await office.ana.submits(await office.form(office.ana, "Reject turn 6"), {"Reason": "it is 37"})
-                await office.card(number, "it is 37")
-            else:
-                await office.ana.clicks(card, "Approve")
-        await office.ana.clicks(await office.card(8, "task_complete"), "Approve")
-        await office.card(8, "done")
-        agent = await running.agent("Tour")
-        assert isinstance(agent.status, Finished)
-        report = await running.stage.views.file(agent.channel, agent.id, "report.md")
-        assert b"37" in report
-        assert b"it is 37" in report
 
 
 @pytest.mark.proves("demo:refused")

@@ -1,6 +1,5 @@
 """A reply that rejected is taken back in the chat: by the button under it, or by a line."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tests.scenario.discord_app import at_work as at_work_in
 from tests.scenario.discord_app import text_of as said
 from tests.scenario.member import GuildChat, labels_of, pressed
 from tests.scenario.slack_app import Office, at_work, text_of
-from tests.scenario.team import SlackChat
+from tests.scenario.team import new_clerk
 
 pytestmark = [pytest.mark.slow, pytest.mark.proves("reply:undo")]
 WRITE, AGAIN = writing("notes.md", "one\n"), writing("other.md", "two\n")
@@ -27,16 +26,9 @@ def offering(guild: Guild, label: str) -> list[str]:
     return [text for each in guild.said() if label in labels_of(each) and "· write_to_file" not in (text := said(each))]
 
 
-@pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with Office.opened() as opened:
-        yield opened
-
-
 async def test_a_rejection_by_a_reply_is_undone_in_slack(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, AGAIN), tmp_path, undo_window=LATER) as running:
-        ana = SlackChat(office, running, office.ana)
-        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        ana = await new_clerk(office, running)
         card = await ana.asks("write_to_file")
         await ana.says(FEEDBACK)
         await office.ana.clicks(await office.told(office.ana, REJECTED), "Undo")
@@ -67,21 +59,6 @@ async def test_a_rejection_by_a_reply_is_undone_in_discord(tmp_path: Path) -> No
         await card.press("Approve")
         await ana.asks("write_to_file")
         assert await ana.file("notes.md") == "one\n"
-
-
-async def test_discord_deletes_the_offer_to_undo_when_the_agent_goes_on(tmp_path: Path) -> None:
-    async with (
-        Guild.opened() as guild,
-        at_work_in(guild, ScriptedModel(WRITE, AGAIN), tmp_path, undo_window=LATER) as running,
-    ):
-        ana = GuildChat(guild, running, guild.person("ana"))
-        await ana.new_agent("Clerk", "keeps notes", "Write a report")
-        await ana.asks("write_to_file")
-        await ana.says(FEEDBACK)
-        assert await ana.sees(REJECTED)
-        guild.clock.leap(LATER)
-        await ana.says("thanks")
-        await guild.until(lambda: not offering(guild, "Undo"))
 
 
 async def test_discord_deletes_the_offers_to_decide_when_somebody_decides(tmp_path: Path) -> None:
