@@ -177,13 +177,6 @@ async def test_a_wake_during_an_advance_brings_one_more_and_never_two_at_once(pl
     assert not loop.has_overlapped
 
 
-async def test_different_agents_are_advanced_beside_each_other(place: Place) -> None:
-    loop = Recorder(holds=True)
-    async with place.running(loop) as engine:
-        await place.wake(engine, ADA.id, BEE.id)
-        await loop.until(lambda: loop.most_at_once == 2)
-
-
 @pytest.mark.proves("engine:fault")
 async def test_a_fault_pauses_its_agent_with_a_sentence_and_leaves_the_others_alone(place: Place) -> None:
     loop = Recorder(fault=RuntimeError("a secret detail"))

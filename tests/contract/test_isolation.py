@@ -1,9 +1,8 @@
 """No path to memory or history crosses agents, channels, workspaces or surfaces, by commands or by services."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
@@ -15,7 +14,7 @@ from agent_core.loop.recall import recall_memories
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
 from agent_core.model.agent import Agent, Digest
-from agent_core.model.command import CommandCall, Succeeded
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import Actor, ChannelScope, Origin
@@ -40,7 +39,6 @@ STRANGERS = (
     an_agent(id=AgentId("agent-ida"), channel=ChannelScope("web", "other", "general"), turns=1),
     an_agent(id=AgentId("agent-leo"), channel=ChannelScope("slack", "local", "general"), turns=1),
 )
-Way: TypeAlias = Callable[["Office", Agent], Awaitable[str]]
 
 
 class Office:
@@ -165,9 +163,3 @@ async def test_what_is_placed_anew_stays_where_it_was(office: Office) -> None:
     for agent in (ADA, *STRANGERS):
         (found,) = await memory.recall(agent, SECRET, 5, SpendingTracker())
         assert ("swordfish" in found.memory.text) is (agent is not ADA)
-
-
-async def test_a_turn_that_is_not_there_is_told(office: Office) -> None:
-    assert CommandCall("read_turn", {"turn": 2}).name in office.commands.by_name
-    with pytest.raises(CommandError, match="There is no turn 2"):
-        await office.run(ADA, "read_turn", turn=2)

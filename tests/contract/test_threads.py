@@ -46,8 +46,6 @@ async def test_an_agent_is_found_by_its_thread(database: Database) -> None:
     "thread",
     [
         ThreadRef(HERE, "1719.000"),
-        ThreadRef(HERE, "1719.00_1"),
-        ThreadRef(HERE, ""),
         ThreadRef(ChannelScope("slack", "T1", "C2"), THREAD.thread),
         ThreadRef(ChannelScope("slack", "T2", "C1"), THREAD.thread),
         ThreadRef(ChannelScope("discord", "T1", "C1"), THREAD.thread),
