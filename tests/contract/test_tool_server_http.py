@@ -3,8 +3,9 @@
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,45 +36,39 @@ async def many_events(response: web.StreamResponse) -> None:
         await response.write(EVENT * 10_000)
 
 
-async def nothing(_response: web.StreamResponse) -> None:
-    """Send no body."""
-
-
 async def a_bomb(response: web.StreamResponse) -> None:
     await response.write(gzip.compress(LONG * 50))
 
 
 @asynccontextmanager
-async def flooding(flood: Callable[[web.StreamResponse], Any], kind: str, encoding: str) -> AsyncIterator[str]:
-    calls: list[Any] = []
+async def far(call: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[ServerEntry]:
+    """A server with a tool and a prompt; `call` answers a call of the tool, and who reads the prompt."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         message = await request.json()
         match message.get("method"):
             case "initialize":
                 about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "far", "version": "1"}}
-                result: dict[str, Any] = {**about, "capabilities": {"tools": {}}}
+                result: dict[str, Any] = {**about, "capabilities": {"tools": {}, "prompts": {}}}
             case "tools/list":
                 result = {"tools": [{"name": "pour", "inputSchema": {"type": "object"}}]}
-            case "tools/call" if flood is nothing and calls:
-                result = {"content": [{"type": "text", "text": "back"}]}
-            case "tools/call" if flood is nothing:
-                calls.append(message)
-                return web.Response(status=404)
-            case "tools/call":
-                response = web.StreamResponse(headers={"Content-Type": kind, "Content-Encoding": encoding})
-                await response.prepare(request)
-                await flood(response)
-                return response
+            case "prompts/list":
+                result = {"prompts": [{"name": "plan"}]}
+            case "tools/call" | "prompts/get":
+                return await call(request)
             case method:
-                return web.Response(status=202) if str(method).startswith("notif") else web.Response(status=404)
-        said = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-        return web.json_response(said, dumps=json.dumps, headers={"Mcp-Session-Id": "one"})
+                return web.Response(status=202 if str(method).startswith("notif") else 404)
+        return said(message, result)
 
     app = web.Application()
     app.router.add_post("/mcp", answer)
     async with TestServer(app) as server:
-        yield str(server.make_url("/mcp"))
+        yield ServerEntry(name="far", reached=RemoteAddress(url=str(server.make_url("/mcp"))), place="far")
+
+
+def said(message: Mapping[str, Any], result: Mapping[str, Any]) -> web.Response:
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+    return web.json_response(answer, dumps=json.dumps, headers={"Mcp-Session-Id": "one"})
 
 
 @pytest.mark.slow
@@ -91,38 +86,16 @@ async def flooding(flood: Callable[[web.StreamResponse], Any], kind: str, encodi
 async def test_a_flood_over_http_costs_one_call(
     flood: Callable[[web.StreamResponse], Any], kind: str, encoding: str, why: str
 ) -> None:
-    async with flooding(flood, kind, encoding) as url:
-        entry = ServerEntry(name="far", reached=RemoteAddress(url=url), place="far")
-        async with connected(entry) as server, asyncio.timeout(20):
-            with pytest.raises(CommandError, match="The tool server far") as refused:
-                await server.call("pour", {}, print)
+    async def call(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": kind, "Content-Encoding": encoding})
+        await response.prepare(request)
+        await flood(response)
+        return response
+
+    async with far(call) as entry, connected(entry) as server, asyncio.timeout(20):
+        with pytest.raises(CommandError, match="The tool server far") as refused:
+            await server.call("pour", {}, print)
     assert why in str(refused.value)
-
-
-@asynccontextmanager
-async def refusing() -> AsyncIterator[str]:
-    """A server that lets in until something is called or a prompt is read, and then answers 401."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        message = await request.json()
-        match message.get("method"):
-            case "initialize":
-                about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "far", "version": "1"}}
-                result: dict[str, Any] = {**about, "capabilities": {"tools": {}, "prompts": {}}}
-            case "tools/list":
-                result = {"tools": [{"name": "pour", "inputSchema": {"type": "object"}}]}
-            case "prompts/list":
-                result = {"prompts": [{"name": "plan"}]}
-            case "tools/call" | "prompts/get":
-                return web.Response(status=401)
-            case method:
-                return web.Response(status=202 if str(method).startswith("notif") else 404)
-        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": result}, dumps=json.dumps)
-
-    app = web.Application()
-    app.router.add_post("/mcp", answer)
-    async with TestServer(app) as server:
-        yield str(server.make_url("/mcp"))
 
 
 @pytest.mark.parametrize(
@@ -140,9 +113,12 @@ async def refusing() -> AsyncIterator[str]:
 async def test_a_server_that_answers_401_in_the_middle_says_so_in_one_line(
     headers: dict[str, str], why: str, asks: str
 ) -> None:
-    async with refusing() as url:
-        entry = ServerEntry(name="far", reached=RemoteAddress(url=url, headers=headers), place="far")
-        async with connected(entry) as server:
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=401)
+
+    async with far(refuse) as entry:
+        reached = RemoteAddress(url=entry.reached.url, headers=headers)  # type: ignore[union-attr]
+        async with connected(replace(entry, reached=reached)) as server:
             await until(lambda: bool(server.prompts))
             with pytest.raises(CommandError) as refused:
                 await (server.call("pour", {}, print) if asks == "tool" else server.read_prompt("plan", {}))
@@ -153,11 +129,17 @@ async def test_a_server_that_answers_401_in_the_middle_says_so_in_one_line(
 
 @pytest.mark.slow
 async def test_a_server_that_forgot_the_session_is_connected_again() -> None:
-    async with flooding(nothing, JSON, "identity") as url:
-        entry = ServerEntry(name="far", reached=RemoteAddress(url=url), place="far")
-        async with connected(entry) as server:
-            with pytest.raises(CommandError, match="closed the connection"):
-                await server.call("pour", {}, print)
-            await until(lambda: server.state.condition == "away")
-            await until(lambda: server.state.condition == "connected")
-            assert (await server.call("pour", {}, print)).text == "back"
+    calls: list[web.Request] = []
+
+    async def forget(request: web.Request) -> web.StreamResponse:
+        calls.append(request)
+        if len(calls) == 1:
+            return web.Response(status=404)
+        return said(await request.json(), {"content": [{"type": "text", "text": "back"}]})
+
+    async with far(forget) as entry, connected(entry) as server:
+        with pytest.raises(CommandError, match="closed the connection"):
+            await server.call("pour", {}, print)
+        await until(lambda: server.state.condition == "away")
+        await until(lambda: server.state.condition == "connected")
+        assert (await server.call("pour", {}, print)).text == "back"
