@@ -129,6 +129,13 @@ async def test_resources_are_listed_and_read(by: str) -> None:
 
 
 @pytest.mark.slow
+@both
+async def test_a_tool_that_fails_says_so(by: str) -> None:
+    async with reached(by) as server:
+        assert (await server.call("fail", {}, print)).is_error
+
+
+@pytest.mark.slow
 async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     begun, note = tmp_path / "begun", tmp_path / "note"
     async with connected(entry_of(local("helpful.py"))) as server:

@@ -57,6 +57,12 @@ def variables() -> str:
     return "\n".join(f"{name}={value}" for name, value in sorted(os.environ.items()))
 
 
+@server.tool()
+def fail() -> str:
+    """Fail."""
+    raise ValueError("there is no tea")
+
+
 @server.prompt(title="Plan a tasting")
 def plan(tea: str, guests: str = "two") -> str:
     """Plan a tasting of one tea."""
