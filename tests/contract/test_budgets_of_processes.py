@@ -19,8 +19,6 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, keep
 from tests.contract.test_reservations import ADA, CENT, HELPER, a_reservation, funds, limit, take, with_limit
 
-pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
-
 
 @asynccontextmanager
 async def ledgers(url: str, number: int) -> AsyncIterator[list[BudgetLedger]]:

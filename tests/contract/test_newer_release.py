@@ -32,7 +32,6 @@ APPROVED = a_turn(ADA).decide(Approve(times=3), by=ANA, at=NOON)
 WRITE = reply_text("write_to_file", {"filename": "poem.txt", "text": "Roses are red"})
 READ = reply_text("read_file", {"filename": "poem.txt"})
 Path = tuple[str | int, ...]
-pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
 
 async def run(url: str, act: Callable[[Connection], Any]) -> Any:
