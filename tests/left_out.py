@@ -1,6 +1,7 @@
 """`--rest`: what the build server runs after `make check`.
 
-These are tests whose packages were missing there, and slow ones of rights, of storage and of promises without another.
+These are tests whose packages were missing there, slow ones of rights and of what is stored, and a test of each promise
+that only slow ones show.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from tests.behaviours import SHOWN_BY_SLOW_TESTS
 OPTION = "--rest"
 KEPT_AS = "signoff/left-out"  # in pytest's cache
 # Slow tests of what cannot be mended afterwards: rights, and what is stored.
-GUARDS = ("tests/attacks/", "tests/contract/", "tests/crash/", "tests/migration/")
+GUARDS = ("tests/attacks/", "tests/contract/")
 
 
 def remember_left_out(config: pytest.Config, tests: Iterable[str]) -> None:
@@ -29,11 +30,14 @@ def choose_rest(config: pytest.Config, items: list[pytest.Item]) -> None:
     cache = getattr(config, "cache", None)
     known = cache.get(KEPT_AS, []) if cache else []
     left_out = {form for test in known for form in (test, test.rpartition("@")[0])}  # xdist appends the group
+    unshown = set(SHOWN_BY_SLOW_TESTS)
 
     def is_rest(item: pytest.Item) -> bool:
         proved = {key for mark in item.iter_markers("proves") for key in mark.args}
-        is_guard = item.nodeid.startswith(GUARDS) or not proved.isdisjoint(SHOWN_BY_SLOW_TESTS)
-        return item.nodeid in left_out or ("slow" in item.keywords and is_guard)
+        is_guard = item.nodeid.startswith(GUARDS) or not proved.isdisjoint(unshown)
+        unshown.difference_update(proved)
+        return item.nodeid in left_out or (is_guard and "slow" in item.keywords and "long" not in item.keywords)
 
-    config.hook.pytest_deselected(items=[each for each in items if not is_rest(each)])
-    items[:] = filter(is_rest, items)
+    chosen = [each for each in items if is_rest(each)]
+    config.hook.pytest_deselected(items=[each for each in items if each not in set(chosen)])
+    items[:] = chosen
