@@ -102,7 +102,8 @@ class Capabilities:
         check("DISABLED_CATEGORIES", settings.disabled_categories, {TOOLS, *(each.spec.category for each in every)})
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
         secrets = Secrets.of(settings.secrets)
-        kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
+        asked = (each.approved_by_two(settings.two_people) for each in every)
+        kept = (each for each in asked if not disabled & {each.spec.name, each.spec.category})
         return Commands.of(*(redact_output(each, secrets.redact) if secrets.pattern else each for each in kept))
 
     def every_command(self, parts: CommandParts) -> tuple[Command, ...]:

@@ -12,6 +12,7 @@ from agent_core.capabilities.setting_types import (
     LOOPBACK,
     LOWER_CASE,
     UPPER_CASE,
+    Classes,
     Folder,
     Names,
     Secret,
@@ -171,6 +172,12 @@ class LimitSettings(SettingsGroup):
         unset="no limit for --continuous, 50 for Approve ×N",
         example="20",
         ge=1,
+    )
+    two_people: Classes = setting(
+        (),
+        "Classes of commands that two people approve, in every channel. A policy can add others.",
+        unset="none: one person approves",
+        example="execute,publish",
     )
     disabled_commands: Names = setting((), "Commands that no agent has.", example="delete_file,append_to_file")
     disabled_categories: Names = setting((), "Categories of commands that no agent has.", example="files")

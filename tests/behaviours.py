@@ -332,6 +332,8 @@ PROMISES: dict[str, str] = {
     "workers:none": "While no worker runs, the page of a channel and of an agent says so.",
     "workers:outage": "No worker is taken for dead because the database was away.",
     "workers:programs": "Background programs end when their agent is stopped, deleted or lost to another worker.",
+    "two:people": "What two people must approve runs once a second person approved the same; an edit starts again.",
+    "two:floor": "Classes that the operator names need two people, whatever a policy, a lease or a free class says.",
     "workers:stop": "Stop ends a command that runs in another process within a second.",
     "workers:zombie": "A worker that was taken for dead begins nothing for the agents that it lost.",
 }

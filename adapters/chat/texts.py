@@ -3,7 +3,7 @@
 from adapters.screens.cards import lease_text, status_text, turn_card
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import RUNNING
-from adapters.screens.ui_text import deleted_text, effort_text, free_text, model_text
+from adapters.screens.ui_text import deleted_text, effort_text, free_text, model_text, two_text
 from adapters.screens.visible_text import one_line, readable
 from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.note import Notice
@@ -43,6 +43,7 @@ def settings_lines(agent: Agent) -> tuple[str, ...]:
         " · ".join(filter(None, facts)),
         f"Who may approve: {f'only {agent.owner.in_full}' if policy.approvers == 'owner' else 'anyone here'}",
         free_text(agent) or "Every command asks",
+        *filter(None, [two_text(agent)]),
         *([lease_text(agent)] if agent.lease else []),
     )
 

@@ -31,8 +31,7 @@ class ArgumentChange:
 
 def edited_by(turn: Turn) -> Actor | None:
     """The person who edited the command before approving it; None if nobody edited it."""
-    last = turn.approvals[-1] if turn.approvals else None
-    return last.by if last and isinstance(last.decision, ApproveEdited) else None
+    return next((each.by for each in turn.approvals if isinstance(each.decision, ApproveEdited)), None)
 
 
 def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[ArgumentChange, ...]:

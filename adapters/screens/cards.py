@@ -304,8 +304,8 @@ def _is_under_lease(agent: Agent, turn: Turn) -> bool:
 
 
 def _offered(turn: Turn, continuous_limit: int | None) -> tuple[int, ...]:
-    """The N of Approve ×N; none for the end of the work, after which nothing runs."""
-    return () if turn.finishes else offered_times(continuous_limit)
+    """The N of Approve ×N; none for what two people approve, and for the end of the work, after which nothing runs."""
+    return () if turn.finishes or turn.needs_two else offered_times(continuous_limit)
 
 
 def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Button, ...]:

@@ -16,6 +16,8 @@ RUNNING = " · running"
 STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
+WAITS: StateParts = ("waiting for a decision",)
+WAITS_FOR_TWO: StateParts = ("waiting for two people",)
 
 
 def state_text(parts: StateParts) -> str:
@@ -52,7 +54,7 @@ def state_parts(turn: Turn) -> StateParts:
     """The state of a turn, who decided and when."""
     match turn.state:
         case "proposed":
-            return ("waiting for a decision",)
+            return _asked(turn)
         case "approved" | "running":
             return (*_approved(turn), RUNNING)
         case "interrupted":
@@ -91,6 +93,16 @@ def outcome_text(turn: Turn) -> str:
     return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 
+def _asked(turn: Turn) -> StateParts:
+    if first := turn.first_approval:
+        return (f"1 of 2 · {_verb(first)} by {first.by.in_full}", *_at(first.at), " · another person must approve too")
+    return WAITS_FOR_TWO if turn.needs_two else WAITS
+
+
+def _verb(approval: Approval) -> str:
+    return "edited and approved" if isinstance(approval.decision, ApproveEdited) else "approved"
+
+
 def _done(turn: Turn) -> StateParts:
     """How the command ended and who approved it, with the time of the approval.
 
@@ -122,10 +134,11 @@ def _approved(turn: Turn) -> StateParts:
             return (f"approved by {last.by.in_full} in advance", *_at(granted_at))
         case Approve(times) if times > 1:
             return (f"approved ×{times} by {last.by.in_full}",)
-        case ApproveEdited():
-            return (f"edited and approved by {last.by.in_full}",)
         case _:
-            return (f"approved by {last.by.in_full}",)
+            first = turn.approvals[0]
+            joint = ", approved by" if isinstance(first.decision, ApproveEdited) else " and"
+            also = "" if first is last else f"{joint} {last.by.in_full}"
+            return (f"{_verb(first)} by {first.by.in_full}{also}",)
 
 
 def _rejected(last: Approval) -> StateParts:

@@ -83,6 +83,11 @@ def free_text(agent: Agent) -> str:
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.free_chooser})"
 
 
+def two_text(agent: Agent) -> str:
+    """Which risk classes two people approve, or "" if one person approves every command."""
+    return f"Two people approve: {', '.join(agent.policy.two)}" if agent.policy.two else ""
+
+
 def deciders_text(agent: Agent, reader: Actor) -> str:
     """Who decides on the agent's commands, for a person who may not."""
     who = agent.owner.in_full if agent.policy.approvers == "owner" else "full members of this channel"

@@ -44,7 +44,10 @@ HELP = HelpText(
         ("!goals", "shows its goals; !goals a; b replaces them"),
         ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
-        ("!policy", "who may approve, and what runs without asking; also approvers owner, free CLASS, ask CLASS"),
+        (
+            "!policy",
+            "who approves, and what runs without asking; also approvers owner, free CLASS, ask CLASS, two CLASS",
+        ),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!tools", "what plugins and servers add here; also !tools off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),

@@ -13,7 +13,7 @@ CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
-    "policy": r"(approvers|free|ask|cards)\b",
+    "policy": r"(approvers|free|ask|two|one|cards)\b",
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",

@@ -40,6 +40,7 @@ def policy_of(form: FormValues) -> Policy:
     return Policy(
         approvers="owner" if form.get("approvers") == "owner" else "anyone",
         free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
+        two=tuple(risk for risk in RISK_CLASSES if form.get(f"two.{risk}")),
         verbosity="brief" if form.get("verbosity") == "brief" else "full",
     )
 
@@ -47,7 +48,8 @@ def policy_of(form: FormValues) -> Policy:
 def fields_of_policy(policy: Policy) -> dict[str, str]:
     """The form fields of a policy: the inverse of `policy_of`."""
     free = {f"free.{risk}": "on" for risk in policy.free}
-    return {"approvers": policy.approvers, "verbosity": policy.verbosity, **free}
+    two = {f"two.{risk}": "on" for risk in policy.two}
+    return {"approvers": policy.approvers, "verbosity": policy.verbosity, **free, **two}
 
 
 def _problems(draft: AgentDraft) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""Shows and sets an agent's policy by a typed line: who may approve, what runs without asking, what cards show."""
+"""Shows and sets an agent's policy by a typed line: who approves, what runs without asking, what cards show."""
 
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from adapters.screens.ui_text import first_word, free_text
+from adapters.screens.ui_text import first_word, free_text, two_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, RiskClass
@@ -12,7 +12,8 @@ from agent_core.model.origin import Origin
 from agent_core.service.agent_settings import AgentSettings
 
 HOW_POLICY = (
-    "Policy: write approvers owner or approvers anyone, free CLASSES, ask CLASSES or ask all, cards full or brief. "
+    "Policy: write approvers owner or approvers anyone, free CLASSES, ask CLASSES or ask all, two or one CLASSES "
+    "(who approve), cards full or brief. "
     f"Classes: {', '.join(RISK_CLASSES)}."
 )
 
@@ -29,6 +30,7 @@ def policy_text(agent: Agent) -> str:
         f"Policy of {agent.name}:",
         f"Who may approve: {f'only {agent.owner.in_full}' if policy.approvers == 'owner' else 'anyone here'}",
         free_text(agent) or "Every command asks",
+        *filter(None, [two_text(agent)]),
         f"Cards show {CARDS_SHOW[policy.verbosity]}",
     )
     return "\n".join(lines)
@@ -47,6 +49,10 @@ def parse_policy_change(said: str) -> PolicyChange:
             return PolicyChange(asked=RISK_CLASSES)
         case "ask", [_, *_]:
             return PolicyChange(asked=_classes(words))
+        case "two", [_, *_]:
+            return PolicyChange(two=_classes(words))
+        case "one", [_, *_]:
+            return PolicyChange(one=_classes(words))
         case "free", [_, *_]:
             return PolicyChange(free=_classes(words))
         case _:

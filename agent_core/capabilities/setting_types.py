@@ -162,6 +162,9 @@ BARE = "without a user, a query or a fragment"
 WEB_ADDRESS = f"an http or https address {BARE}"
 LOWER_CASE, UPPER_CASE = BeforeValidator(_lower), BeforeValidator(_upper)  # words in any case
 Names = Annotated[tuple[str, ...], BeforeValidator(names), Rule("names, separated by commas")]
+Classes = Annotated[
+    tuple[RiskClass, ...], BeforeValidator(names), Rule(f"classes, separated by commas: {', '.join(RISK_CLASSES)}")
+]
 Seconds = Annotated[int, Field(ge=1, le=600)]
 ModelName = Annotated[str, Rule("the name of a model of the endpoint")]
 Secret = Annotated[SecretStr, AfterValidator(sendable), Rule("one word of letters, digits and signs")]

@@ -60,12 +60,14 @@ def propose(
         risks=thought.spec.risks,
         source=thought.spec.source,
         always_asks=thought.spec.always_asks,
+        needs_two=thought.spec.needs_two,
         finishes=thought.spec.finishes,
         usage=agent.unbilled,
         proposed_at=now,
         exposed=agent.exposed,
         exposures=agent.exposures,
     )
+    turn = replace(turn, needs_two=turn.requires_two(agent.policy))
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
     asks = thought.spec.always_asks
     outcome = _ask(numbered, turn, now) if asks else _approve_or_ask(numbered, turn, turn_context, granters, now)

@@ -25,7 +25,7 @@ class CommandSpec:
     `waits`: the agent waits for its helpers afterwards.
     `outside`: its result is untrusted content.
     `is_lent_folder`: a plugin's process that carries it out may write what it likes into the agent's folder.
-    `always_asks`: no lease and no policy covers it.
+    `always_asks`: no lease and no policy covers it. `needs_two`: two people approve it, whatever the policy says.
     `source`: name and version of the plugin or server that added it, such as `word_counter 1.0`; "" for Signoff's own.
     `synonyms`, `aliases`: other names that models use for the command and (given → proper) for its arguments.
     """
@@ -44,6 +44,7 @@ class CommandSpec:
     outside: bool = False
     is_lent_folder: bool = False
     always_asks: bool = False
+    needs_two: bool = False
     source: str = ""
 
     @cached_property

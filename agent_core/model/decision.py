@@ -75,11 +75,22 @@ CARDS_SHOW: dict[Verbosity, str] = {"full": "all thoughts", "brief": "the text, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """`approvers`: who may approve; `anyone` is any full member. `free`: classes that run without asking."""
+    """`approvers`: who may approve; `anyone` is any full member. `free`: classes that run without asking.
+
+    `two`: classes of which two people approve each command; none of them is free.
+    """
 
     approvers: Approvers = "anyone"
     free: tuple[RiskClass, ...] = ()
+    two: tuple[RiskClass, ...] = ()
     verbosity: Verbosity = "full"
+
+
+def two_problem(policy: Policy) -> str:
+    """What is wrong with the classes that two people approve. Return "" if nothing is."""
+    if policy.two and policy.approvers == "owner":
+        return f"Two people approve {', '.join(policy.two)}, so more than one person must be allowed to approve."
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +98,7 @@ class PolicyChange:
     """What a person changes of a policy; what is None or empty stays.
 
     `free`, `asked`: classes that from now on run without asking, and classes that ask.
+    `two`, `one`: classes that from now on two people approve, and classes that one person approves.
     `confirmed`: free classes that the person was shown and left as they were.
     """
 
@@ -94,6 +106,8 @@ class PolicyChange:
     free: tuple[RiskClass, ...] = ()
     asked: tuple[RiskClass, ...] = ()
     confirmed: tuple[RiskClass, ...] = ()
+    two: tuple[RiskClass, ...] = ()
+    one: tuple[RiskClass, ...] = ()
     verbosity: Verbosity | None = None
 
     @classmethod
@@ -104,6 +118,8 @@ class PolicyChange:
             free=tuple(risk for risk in wanted.free if risk not in shown.free),
             asked=tuple(risk for risk in shown.free if risk not in wanted.free),
             confirmed=tuple(risk for risk in shown.free if risk in wanted.free),
+            two=tuple(risk for risk in wanted.two if risk not in shown.two),
+            one=tuple(risk for risk in shown.two if risk not in wanted.two),
             verbosity=wanted.verbosity if wanted.verbosity != shown.verbosity else None,
         )
 
@@ -112,11 +128,13 @@ class PolicyChange:
         return risk in self.free or risk in self.confirmed
 
     def apply(self, policy: Policy) -> Policy:
-        """The policy after the change."""
-        free = {*policy.free, *self.free} - {*self.asked}
+        """The policy after the change. A class that two people approve is not free, even if both were asked for."""
+        two = {*policy.two, *self.two} - {*self.one}
+        free = {*policy.free, *self.free} - {*self.asked} - two
         return replace(
             policy,
             approvers=self.approvers or policy.approvers,
             free=tuple(risk for risk in RISK_CLASSES if risk in free),
+            two=tuple(risk for risk in RISK_CLASSES if risk in two),
             verbosity=self.verbosity or policy.verbosity,
         )

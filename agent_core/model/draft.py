@@ -10,7 +10,7 @@ import regex
 
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.decision import Policy
+from agent_core.model.decision import Policy, two_problem
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.model_calls import Budget
 from agent_core.model.origin import ChannelScope, Origin
@@ -131,6 +131,8 @@ def draft_problems(draft: AgentDraft) -> dict[str, str]:
         problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."
     if problem := effort_problem(draft.effort):
         problems["effort"] = problem
+    if problem := two_problem(draft.policy):
+        problems["approvers"] = problem
     return problems
 
 

@@ -27,7 +27,7 @@ from agent_core.model.command import (
     call_digest,
     text_digest,
 )
-from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
+from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Policy, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.model_calls import Usage
 from agent_core.model.origin import Actor, ChannelScope
@@ -52,6 +52,7 @@ class Turn:
 
     `source`: name and version of the plugin or server that added the command; "" for Signoff's own.
     `always_asks`: no lease and no policy covers the command.
+    `needs_two`: two people approve it. The first approval stands in `approvals` while the turn is proposed.
     `finishes`: its success ends the agent's work.
     `remark`: why the turn is shown again, for people.
     `review`: the model's criticism of its own proposal, if a person asked for it.
@@ -83,6 +84,7 @@ class Turn:
     result: Result | None = None
     source: str = ""
     always_asks: bool = False
+    needs_two: bool = False
     finishes: bool = False
     remark: str = ""
     review: str = ""
@@ -123,14 +125,21 @@ class Turn:
         """The hash that every button of the card carries. Each decision is checked against it.
 
         It covers the turn's id, the call, its preview's target and basis, and whether the card marks the agent exposed.
+        The call is the one that an approval now would run: also the first of two people may have edited it.
         """
-        runs = self.run_hash if self.state == "interrupted" else self.shown_hash
+        is_edited = self.state == "interrupted" or (self.state == "proposed" and self.first_approval)
+        runs = self.run_hash if is_edited else self.shown_hash
         return text_digest("\0".join((self.id, runs, "exposed" if self.exposed else "")))
 
     @property
     def is_edited(self) -> bool:
         """Whether a person changed the arguments."""
-        return bool(self.approvals) and isinstance(self.approvals[-1].decision, ApproveEdited)
+        return any(isinstance(approval.decision, ApproveEdited) for approval in self.approvals)
+
+    @property
+    def first_approval(self) -> Approval | None:
+        """The approval of the first of two people, while the second one is waited for."""
+        return self.approvals[0] if self.state == "proposed" and self.approvals else None
 
     @property
     def shown_preview(self) -> Preview | None:
@@ -172,13 +181,34 @@ class Turn:
         state = "running" if self.state == "approved" else self.state
         live = f"/live {zlib.crc32(self.live.encode(errors='replace')):x}" if self.live else ""
         asks = f"/asks {self.open_question.id}" if self.open_question else ""
-        marks = (f"/changed {self.control_hash}" if self.remark else "", "/reviewed" if self.review else "", live, asks)
+        first = self.first_approval
+        two = f"/two {f'{first.by.id} {first.at}' if first else ''}" if self.needs_two and self.is_open else ""
+        marks = (
+            f"/changed {self.control_hash}" if self.remark else "",
+            "/reviewed" if self.review else "",
+            live,
+            asks,
+            two,
+        )
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
+    def requires_two(self, policy: Policy) -> bool:
+        """Whether two people must approve it. What tightened the policy since counts, what loosened it does not."""
+        return self.needs_two or not set(self.risks).isdisjoint(policy.two)
+
     def decide(self, decision: Decision, *, by: Actor, at: datetime) -> Self:
-        """Add a decision; raise AlreadyDecided or NotPossible unless the turn is proposed."""
+        """Add a decision; raise AlreadyDecided or NotPossible unless the turn is proposed.
+
+        If two people must approve, the turn stays proposed after the first; an edit by the second is a first approval.
+        """
         if self.state != "proposed":
             raise self._already()
+        first = self.first_approval
+        if self.needs_two and not isinstance(decision, Reject):
+            if first and first.by.id == by.id:
+                raise NotPossible(f"You approved turn {self.number} already: another person must approve it too.")
+            if first is None or isinstance(decision, ApproveEdited):
+                return replace(self, approvals=(Approval(by, at, decision),), asked_at=at)
         decided = replace(self, approvals=(*self.approvals, Approval(by, at, decision)), remark="")
         match decision:
             case Reject():

@@ -13,6 +13,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import is_preapproved, may_decide
 from agent_core.oversight.untrusted_content import requires_approval
 
+PEOPLE = 2  # who approve a command that needs two
 MAX_SAME_CALLS = 2
 MAX_FAILURES_IN_A_ROW = 2
 
@@ -23,6 +24,12 @@ def require_approvable(times: int) -> None:
         raise InvalidInput(
             {"times": f"Approve ×N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {times}."}
         )
+
+
+def require_one_command(times: int, agent: Agent, turn: Turn) -> None:
+    """Raise InvalidInput for an Approve ×N of a command that two people approve."""
+    if times > 1 and turn.requires_two(agent.policy):
+        raise InvalidInput({"times": f"Two people approve {turn.call.name}, one command at a time: press Approve."})
 
 
 def require_within_limit(times: int, limit: int | None) -> None:
@@ -62,6 +69,8 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
         return f"{lease.granted_by} may not approve here any more"
     if requires_approval(agent, turn):
         return f"it was given untrusted content since, and now wants {turn.call.name}"
+    if turn.requires_two(agent.policy):
+        return f"two people approve {turn.call.name}"
     if not lease.covers(turn):
         return _why_outside(lease, turn)
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
@@ -71,7 +80,9 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
 
 
 def is_still_allowed(agent: Agent, turn: Turn) -> bool:
-    """Whether the permission under which a turn was approved (person, lease or policy) still covers it."""
+    """Whether the permission under which a turn was approved (people, lease or policy) still covers it."""
+    if turn.requires_two(agent.policy) and len({approval.by.id for approval in turn.approvals}) < PEOPLE:
+        return False
     match turn.approvals[-1].decision:
         case Approve(under="lease", granted_at=granted_at):
             lease = agent.lease

@@ -7,7 +7,7 @@ from datetime import datetime
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
-from agent_core.model.decision import CARDS_SHOW, PolicyChange
+from agent_core.model.decision import CARDS_SHOW, PolicyChange, two_problem
 from agent_core.model.origin import Actor
 from agent_core.oversight.policy import may_decide
 
@@ -15,19 +15,22 @@ from agent_core.oversight.policy import may_decide
 def change_policy(agent: Agent, change: PolicyChange, by: Actor, at: datetime) -> Agent:
     """The agent with the changed policy. Who sets a class free is then who chose all its free classes.
 
-    Raise InvalidInput if another person chose one of them and this person neither named it nor was shown it.
+    Raise InvalidInput if another person chose one of them and this person neither named it nor was shown it, and if two
+    people were to approve where only the owner may.
 
     What is tightened holds at once: a class that asks leaves the lease too, and a lease or free classes of a person who
     may no longer decide end. What is loosened holds for later proposals: an open one waits for people as before.
     """
     changed = replace(agent, policy=change.apply(agent.policy))
+    if problem := two_problem(changed.policy):
+        raise InvalidInput({"approvers": f"Nothing was changed. {problem}"})
     if set(changed.policy.free) - set(agent.policy.free):
         _require_shown(changed, change, by)
         changed = replace(changed, free_by=by, free_at=at)
     if not may_decide(changed, changed.free_chooser):
         changed = replace(changed, policy=replace(changed.policy, free=()))
     lost = set(agent.policy.free) - set(changed.policy.free)
-    return _limit_lease(changed, lost.union(change.asked))
+    return _limit_lease(changed, lost.union(change.asked, change.two))
 
 
 def follow_policy(helper: Agent, root: Agent) -> Agent:
@@ -43,6 +46,8 @@ def list_changes(before: Agent, after: Agent) -> tuple[str, ...]:
         f"who may approve: {approvers}" if new.approvers != old.approvers else "",
         _listed("runs without asking: ", new.free, old.free),
         _listed("asks again: ", old.free, new.free),
+        _listed("two people approve: ", new.two, old.two),
+        _listed("one person approves: ", old.two, new.two),
         f"cards show {CARDS_SHOW[new.verbosity]}" if new.verbosity != old.verbosity else "",
         _lease_change(before, after),
     )

@@ -43,7 +43,8 @@ def requires_approval(agent: Agent, turn: Turn) -> bool:
 
 def runs_without_approval(agent: Agent, turn: Turn, chooser: Actor | None) -> bool:
     """Whether the policy lets the turn run. The `chooser` of the free classes must still be an approver."""
-    is_allowed = is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn)
+    asks = turn.requires_two(agent.policy) or requires_approval(agent, turn)
+    is_allowed = is_preapproved(agent.policy, turn.risks) and not asks
     return is_allowed and chooser is not None and may_decide(agent, chooser)
 
 

@@ -28,6 +28,7 @@ from agent_core.oversight.policy_change import change_policy, follow_policy, lis
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.models import Rehearsal
 from agent_core.service.creation import require_rehearsed
+from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below
 
@@ -114,12 +115,20 @@ class AgentSettings(TransactionalService):
             self.announce(work, agent, "changed", f"{origin.by} set the policy: {said}.")
             self.audit(work, agent, origin, "set the policy", said)
             work.agents.save(changed)
+            await self._ask_two(work, changed)
             for helper in await list_helpers_below(work, changed):
                 work.agents.save(follow_policy(helper, changed))
-            self.waker.wake(work, agent.id)
+                await self._ask_two(work, follow_policy(helper, changed))
             return changed
 
         return await self.save(act)
+
+    async def _ask_two(self, work: UnitOfWork, agent: Agent) -> None:
+        """Have what is open or not started ask two people, if the changed policy wants that."""
+        turn = await newest_turn(work, agent)
+        if turn and turn.state in ("proposed", "approved") and turn.requires_two(agent.policy):
+            work.turns.save(replace(turn, needs_two=True))
+        self.waker.wake(work, agent.id)
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
         """Set the budget that all agents of the channel share; raise NotAllowed unless a full member asks."""

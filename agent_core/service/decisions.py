@@ -3,15 +3,15 @@
 from dataclasses import replace
 from datetime import datetime
 
-from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
+from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, UnusableReply
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
 from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
-from agent_core.oversight.lease import grant, require_approvable, require_within_limit
-from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.lease import grant, require_approvable, require_one_command, require_within_limit
+from agent_core.oversight.policy import may_decide, require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import may_others_write
 from agent_core.toolset.arguments import argument_faults
@@ -39,9 +39,17 @@ async def record_decision(
 
     An approval clears the exposures that the card showed, but no later ones, and none while another agent's command
     may write more into the folder. A rejection clears none and ends a lease. A paused lease goes on only as a new one.
+    Where two people must approve, the first approval changes the turn alone, which stays open.
     """
     require_may_decide(agent, by)
+    if turn.requires_two(agent.policy):
+        turn = _for_two(agent, turn, decision)
     answered = turn.decide(decision, by=by, at=at)
+    if answered.first_approval:
+        detail = " · ".join(filter(None, ("1 of 2", detail_of(decision))))
+        work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail, turn=turn))
+        work.turns.save(answered)
+        return agent, answered
     changed = agent.become(STATUS_AFTER[answered.state], at)
     if turn.exposed and not isinstance(decision, Reject) and not await may_others_write(work, agent):
         changed = changed.clear_exposure(turn.exposures)
@@ -58,6 +66,17 @@ async def record_decision(
     work.turns.save(answered)
     work.agents.save(changed)
     return changed, answered
+
+
+def _for_two(agent: Agent, turn: Turn, decision: Decision) -> Turn:
+    """The turn as two people approve it, without a first approval by a person who may not decide any more."""
+    if isinstance(decision, Approve):
+        require_one_command(decision.times, agent, turn)
+    if agent.policy.approvers == "owner" and not isinstance(decision, Reject):
+        raise NotPossible(f"Two people approve {turn.call.name}, and only {agent.owner} may: let anyone approve first.")
+    first = turn.first_approval
+    holds = first is not None and may_decide(agent, first.by)
+    return replace(turn, needs_two=True, approvals=turn.approvals if holds else ())
 
 
 def require_as_shown(turn: Turn, shown: str) -> None:

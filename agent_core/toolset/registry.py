@@ -1,6 +1,6 @@
 """The command registry: declares commands, finds them by name, and checks calls against their schemas."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.channel_settings import ALL_ON, ToolSwitches
-from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
+from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview, RiskClass
 from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted, may_write_untrusted
 from agent_core.ports.files import Files
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -121,6 +121,10 @@ class Command:
     def switched(self, off: str) -> "Command":
         """A copy of the command that is off for this reason; "" switches it on."""
         return replace(self, off=off)
+
+    def approved_by_two(self, classes: Collection[RiskClass]) -> "Command":
+        """A copy of the command, which two people approve if it is of one of these classes."""
+        return replace(self, spec=replace(self.spec, needs_two=not set(self.spec.risks).isdisjoint(classes)))
 
     def switched_by_model(self, off_for: Callable[[str], str]) -> "Command":
         """A copy of the command that is offered only to agents of some models. Its preview has to check it as well."""

@@ -224,7 +224,8 @@ def _registering(
             found.clock,
         )
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
-        kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
+        asked = (each.approved_by_two(settings.two_people) for each in loaded.commands)
+        kept = (each for each in asked if not disabled & {each.spec.name, each.spec.category})
         loaded.commands = tuple(redact_output(redact_schema(each, redact), redact) for each in kept)
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded

@@ -20,6 +20,7 @@ LEFT_OUT: dict[str, dict[Name, str]] = {
         "web": "everybody who may open the page is a full member",
         "terminal": "a terminal has one person",
     },
+    "two people": {"terminal": "a terminal has one person"},
     "free classes": {"terminal": "no option of the program lets a class run without asking"},
     "words": {"terminal": "it asks before words reject, and what is typed there is confirmed"},
     "lines": {"terminal": "a line is carried out some time after it is typed"},

@@ -51,7 +51,7 @@ TEXT_HINTS: dict[ThreadVerb, str] = {
     "goals": "set a; b replaces its goals. Leave empty to show them.",
     "model": "The name of another model, or default. Leave empty to show its model.",
     "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
-    "policy": "approvers owner, free CLASSES, ask CLASSES, cards brief. Leave empty to show it.",
+    "policy": "approvers owner, free CLASSES, ask CLASSES, two CLASSES. Leave empty to show it.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
     "reminders": "call @PEOPLE, after 5m 30m 4h, quiet 18:00-08:00, weekends off, zone NAME. Leave empty to show them.",
     "notify": "me, or off. Leave empty to see whether you get direct messages.",

@@ -19,7 +19,7 @@ from adapters.screens.message.pieces import (
     TurnList,
 )
 from adapters.screens.turn_lines import TurnLine, timeless
-from adapters.screens.turn_state import STATE_SIGNS
+from adapters.screens.turn_state import STATE_SIGNS, WAITS
 from adapters.screens.ui_text import CUT_TO_FIT, OPEN_CARD, model_text
 from adapters.screens.visible_text import one_line, readable
 from agent_core.model.agent import Agent
@@ -94,7 +94,7 @@ def _described(
 ) -> tuple[Piece, ...]:
     """The card without its buttons: in full while it is open or running, afterwards in short."""
     show_all = ViewButton("show all", card.turn)
-    is_asked = any(button.verb == "approve" for button in card.buttons)
+    is_asked = card.state_parts == WAITS
     sign = STATE_SIGNS[card.tone]
     head = Heading(text=card.marked_headline, sign=sign, state=card.standing_parts, opens=show_all, is_asked=is_asked)
     notes = [Text(words=(one_line(text),), role="remark", opens=show_all) for text in (card.remark, card.edits) if text]
