@@ -28,7 +28,7 @@ from agent_core.model.ids import TurnId
 from agent_core.model.model_calls import CallKind, Usage
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState, changed_text
-from agent_core.oversight.lease import is_still_allowed
+from agent_core.oversight.lease import why_not_allowed_now
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import BudgetLedger
@@ -36,7 +36,6 @@ from agent_core.spending.helper_tree import budget_of, list_helpers_below
 from agent_core.spending.spending_tracker import SpendingTracker
 
 NOTHING_SPENT: Mapping[CallKind, Usage] = {}
-PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +119,7 @@ class ActStep:
     ) -> Outcome:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
         turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
-        reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
+        reason = remark or why_not_allowed_now(agent, turn)
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec
             return ask_again(agent, turn.show_again(preview, reason, now), spec, now)

@@ -14,6 +14,8 @@ from agent_core.oversight.policy import is_preapproved, may_decide
 from agent_core.oversight.untrusted_content import requires_approval
 
 PEOPLE = 2  # who approve a command that needs two
+ONE_APPROVED = "Two people must approve this, and one did."
+PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 MAX_SAME_CALLS = 2
 MAX_FAILURES_IN_A_ROW = 2
 
@@ -79,10 +81,14 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
 
 
-def is_still_allowed(agent: Agent, turn: Turn) -> bool:
-    """Whether the permission under which a turn was approved (people, lease or policy) still covers it."""
+def why_not_allowed_now(agent: Agent, turn: Turn) -> str:
+    """Why an approved turn is asked again before it starts; "" if its people, lease or policy still cover it."""
     if turn.requires_two(agent.policy) and len({approval.by.id for approval in turn.approvals}) < PEOPLE:
-        return False
+        return ONE_APPROVED
+    return "" if _is_still_allowed(agent, turn) else PERMISSION_ENDED
+
+
+def _is_still_allowed(agent: Agent, turn: Turn) -> bool:
     match turn.approvals[-1].decision:
         case Approve(under="lease", granted_at=granted_at):
             lease = agent.lease

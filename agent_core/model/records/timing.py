@@ -62,7 +62,7 @@ class Timing:
             usage=turn.usage,
             asked=asked,
             proposed_at=turn.proposed_at,
-            decided_at=last.at if last and asked else None,
+            decided_at=last.at if last and asked and turn.state != "proposed" else None,
             started_at=turn.started_at,
             ended_at=turn.ended_at,
             is_run_known=_is_run_known(turn),

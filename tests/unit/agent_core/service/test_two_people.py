@@ -116,7 +116,8 @@ async def test_a_lease_ends_before_a_command_that_two_people_approve() -> None:
     await pair.decide(turn, ANA, Approve(times=5))
     await pair.change(TWO)
     asked = await pair.settled()
-    assert (asked.state, asked.needs_two) == ("proposed", True)
+    assert (asked.number, asked.state, asked.needs_two) == (1, "proposed", True)
+    assert asked.remark == "Two people must approve this, and one did."
 
 
 @pytest.mark.proves("policy:tighter")
