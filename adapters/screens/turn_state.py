@@ -35,19 +35,19 @@ def untimed_text(parts: StateParts) -> str:
     return "".join(texts)
 
 
-def cut_parts(parts: StateParts, most: int, cut: Callable[[str, int], str]) -> tuple[StateParts, bool]:
-    """The parts on one line, their texts cut to `most` units in all, and whether `cut` shortened a text."""
+def cut_parts(parts: StateParts, most: int, cut: Callable[[str, int], str]) -> StateParts:
+    """The parts on one line, their texts cut to `most` units in all."""
     shown: list[str | datetime] = []
     for part in parts:
         if isinstance(part, str):
             text = re.sub(r"\s+", " ", part)
             shown.append(cut(text, most))
             if shown[-1] != text:
-                return tuple(shown), True
+                break
             most -= len(text)
         else:
             shown.append(part)
-    return tuple(shown), False
+    return tuple(shown)
 
 
 def state_parts(turn: Turn) -> StateParts:

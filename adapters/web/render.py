@@ -99,7 +99,7 @@ def usable_buttons(buttons: Sequence[Button], agent: Agent, person: Actor) -> tu
 
 def shortened(parts: StateParts) -> StateParts:
     """A turn's state as it stands on a card: of what a person wrote no more than a few lines."""
-    return parts if len(state_text(parts)) <= MAX_STATE else cut_parts(parts, MAX_STATE, cut)[0]
+    return parts if len(state_text(parts)) <= MAX_STATE else cut_parts(parts, MAX_STATE, cut)
 
 
 TEMPLATE_FUNCTIONS: Iterable[Any] = (

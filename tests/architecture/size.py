@@ -33,7 +33,7 @@ ROOMS: Mapping[str, Room] = {
     "capabilities": Room(16_450, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(850, ("agent_core/testing",)),
     "assembly": Room(430, ("agent_core",)),
-    "screens": Room(4_410, ("adapters",)),
+    "screens": Room(4_420, ("adapters",)),
     "slack and discord": Room(6_100, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_360, ("adapters/web", "adapters/terminal")),
     "bot": Room(3_260, ("bot",)),
