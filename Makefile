@@ -36,8 +36,8 @@ extras: .venv/.run ## install optional packages, for example: make extras EXTRAS
 test: .venv/.dev ## the default tests, in about two minutes on two cores
 	@$(TEST)
 
-test-fast: .venv/.dev ## the units and the rules of the house, in about a minute
-	@$(TEST) tests/unit tests/architecture
+test-fast: .venv/.dev ## the units and the properties, in a minute
+	@$(TEST) tests/unit tests/properties
 
 test-all: .venv/.e2e ## every test, also storms that take two hours
 	@$(TEST) -m ""

@@ -89,12 +89,6 @@ def is_participle(word: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def shipped() -> Sequence[Source]:
-    """All shipped modules, parsed once."""
-    return [*parse(*SHIPPED)]
-
-
-@pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     """What is said of each contract where every contract is broken by its offence, and the core by a stray module."""
     folder = tmp_path_factory.mktemp("spoilt")

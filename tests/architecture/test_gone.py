@@ -1,9 +1,14 @@
 """What was taken out of the house stays out."""
 
 import ast
+from collections.abc import Sequence
+
+import pytest
 
 from agent_core.persistence.tables import metadata
-from tests.architecture.sources import SHIPPED, imported, parse
+from tests.architecture.sources import Source, imported
+
+pytestmark = pytest.mark.xdist_group("architecture")  # one process parses the sources
 
 DRIVERS = {  # of databases, and the modules that may call them past SQLAlchemy
     "asyncpg": set[str](),
@@ -13,8 +18,7 @@ DRIVERS = {  # of databases, and the modules that may call them past SQLAlchemy
 DRIVER_CONNECTION = {"agent_core/persistence/connections.py"}  # a search of SQLite has a limit of time
 
 
-def test_only_sqlalchemy_calls_a_driver_of_a_database() -> None:
-    shipped = [*parse(*SHIPPED)]
+def test_only_sqlalchemy_calls_a_driver_of_a_database(shipped: Sequence[Source]) -> None:
     for driver, allowed in DRIVERS.items():
         found = {str(each.path) for each in shipped if any(name.split(".")[0] == driver for name in imported(each))}
         assert found <= allowed, driver
@@ -26,10 +30,10 @@ def test_only_sqlalchemy_calls_a_driver_of_a_database() -> None:
     assert past <= DRIVER_CONNECTION
 
 
-def test_no_coroutine_is_driven_by_hand() -> None:
+def test_no_coroutine_is_driven_by_hand(shipped: Sequence[Source]) -> None:
     driven = {
         str(each.path)
-        for each in parse(*SHIPPED)
+        for each in shipped
         for node in each.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "send"
         if [ast.unparse(argument) for argument in node.args] == ["None"]
@@ -44,8 +48,8 @@ def test_no_table_says_who_is_alive_or_who_has_an_agent() -> None:
     assert not {"workers", "claims", "sightings"} & {table.name for table in metadata.sorted_tables}
 
 
-def test_what_slack_sends_is_checked_by_bolt() -> None:
-    at_slack = [each for each in parse(*SHIPPED) if "/slack/" in str(each.path)]
+def test_what_slack_sends_is_checked_by_bolt(shipped: Sequence[Source]) -> None:
+    at_slack = [each for each in shipped if "/slack/" in str(each.path)]
     assert at_slack
     assert not {str(each.path) for each in at_slack if "hmac" in imported(each)}
     texts = {

@@ -349,6 +349,7 @@ async def test_no_preview_of_any_command_looks_a_name_up() -> None:
     assert {each.name for each in commands.specs if "network" in each.risks} <= previewed
 
 
+@pytest.mark.slow
 async def test_what_is_refused_as_it_is_written_is_told_before_anybody_is_asked() -> None:
     names = Names()
     for url in ("http://127.0.0.1/", "http://me:secret@example.org/", "ftp://example.org/", "http://intranet/"):

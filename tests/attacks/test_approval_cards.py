@@ -296,6 +296,7 @@ async def told(stage: Stage, helper: Agent) -> list[str]:
         return [note.text for note in await work.notes.list_waiting(helper)]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("helper:same")
 @pytest.mark.parametrize(
     "decision",

@@ -169,6 +169,7 @@ async def test_a_name_holds_no_sentence_in_a_members_words(read: Any, name: str,
     assert f"@Eve: thanks {word}\n" in stage.script.prompts[-1][-1].content, answer
 
 
+@pytest.mark.slow
 @attack(
     "approval", "Taking a sentence as a display name, or giving it to a helper, and having Signoff say it", "one word"
 )

@@ -207,6 +207,7 @@ async def test_what_an_interrupted_command_brought_is_from_outside(answer: str) 
     assert (ran.call.name, ran.state) == ("run", "proposed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [False, True])
 async def test_run_again_of_an_edited_command_runs_what_its_card_shows(changed: bool) -> None:
     sandbox, workspaces = RecordingSandbox(), InMemoryWorkspaces()

@@ -327,6 +327,7 @@ def sends(what: str, raw: Raw, why: str) -> object:
     return pytest.param(raw, marks=attack("door", what, why))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
     [

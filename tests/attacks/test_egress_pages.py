@@ -84,6 +84,7 @@ async def test_what_is_no_text_is_not_read_as_text(answer: str) -> None:
     assert answer.endswith("is no text, whatever it says it is")
 
 
+@pytest.mark.slow
 @attack("door", "A page in UTF-7, an encoding that hides markup", "shown as literal text")
 async def test_no_encoding_hides_anything(answer: str) -> None:
     async with a_site() as site:

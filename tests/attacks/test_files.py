@@ -361,6 +361,7 @@ async def names_in_zip(page: ClientSession) -> list[str]:
             return archive.namelist()
 
 
+@pytest.mark.slow
 async def test_the_zip_has_the_headers_of_every_other_download(page: ClientSession, workspace: Path) -> None:
     """The guard adds them to responses that are not prepared; the zip is a stream."""
     (workspace / "a.txt").write_text("a")
@@ -379,6 +380,7 @@ async def test_no_name_in_the_zip_is_absolute_on_windows(page: ClientSession, wo
     assert [name for name in names if PureWindowsPath(name).drive] == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:zip")
 async def test_no_file_of_the_zip_takes_the_place_of_another_where_it_is_unpacked(
     page: ClientSession, workspace: Path

@@ -118,6 +118,7 @@ async def test_a_cookie_alone_opens_nothing(tmp_path: Path, answer: str) -> None
             assert str(await status_of(plain + path, headers={"Cookie": stolen})) == answer
 
 
+@pytest.mark.slow
 @attack("http", "Writing the owner's id from the decision log into a cookie", "another person")
 @pytest.mark.proves("page:cookie")
 @pytest.mark.parametrize("cookie", ["signoff_person={id}:ana", "signoff={id}:ana", "signoff=WyJ7aWR9IiwiYW5hIiwiIl0"])
@@ -193,6 +194,7 @@ async def test_agents_and_plugins_do_not_reach_the_page(answer: str) -> None:
     assert (await EgressGateway(internal=allowed).admit("http://127.0.0.1:8701/", Sites())).target.port == 8701, answer
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:cookie")
 async def test_whoever_alone_decides_does_not_sign_out_of_it(tmp_path: Path) -> None:
     async with keyed(tmp_path) as (address, plain), PageChat.opened(address, "ana") as ana:
@@ -204,6 +206,7 @@ async def test_whoever_alone_decides_does_not_sign_out_of_it(tmp_path: Path) -> 
         assert [each.key for each in ana.session.cookie_jar] == ["signoff"]
 
 
+@pytest.mark.slow
 @attack("http", "Using a copy of a cookie whose person signed out", "303")
 @pytest.mark.proves("page:key")
 async def test_a_cookie_is_worth_nothing_once_its_person_signed_out(tmp_path: Path, answer: str) -> None:
@@ -240,6 +243,7 @@ async def mcp_status(
         return sent.status
 
 
+@pytest.mark.slow
 @attack(
     "http", "A call to the MCP server without its token, with another, or with the start of it", "401, nothing done"
 )
@@ -251,6 +255,7 @@ async def test_nobody_is_served_without_the_token(base: str, answer: str) -> Non
     assert answer.startswith("401")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:token")
 async def test_a_path_that_ends_in_a_slash_is_the_same_server(base: str) -> None:
     assert await mcp_status(base, {}, path="/mcp/") == 401
@@ -263,6 +268,7 @@ async def test_nothing_is_served_unless_the_operator_asks_for_it(tmp_path: Path)
         assert await mcp_status(address, BEARER) == 404
 
 
+@pytest.mark.slow
 @attack("http", "A page of another site sends a call to the MCP server, with the token", "403, nothing done")
 async def test_other_sites_are_refused(base: str, answer: str) -> None:
     for origin in ("http://evil.example", "null", "http://localhost", f"{base}.evil.example", "file://"):
@@ -271,6 +277,7 @@ async def test_other_sites_are_refused(base: str, answer: str) -> None:
     assert answer.startswith("403")
 
 
+@pytest.mark.slow
 @attack("http", "DNS rebinding: a call to the MCP server for a Host that is not this machine", "403, nothing done")
 async def test_other_hosts_are_refused(base: str, answer: str) -> None:
     assert await mcp_status(base, {**BEARER, "Host": "evil.example"}) == 403
@@ -294,6 +301,7 @@ async def test_a_huge_call_is_not_read(base: str, answer: str) -> None:
     assert f" {answer[:3]} " in line.decode()
 
 
+@pytest.mark.slow
 @attack("http", "JSON nested 100,000 deep, or cut off, to the MCP server", "400")
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 async def test_json_that_cannot_be_read_is_refused(base: str, version: str, answer: str) -> None:
@@ -302,6 +310,7 @@ async def test_json_that_cannot_be_read_is_refused(base: str, version: str, answ
         assert await mcp_status(base, {**BEARER, "MCP-Protocol-Version": version}, body) == int(answer)
 
 
+@pytest.mark.slow
 @attack("http", "Forms, pages and methods other than POST at the MCP server", "405")
 async def test_only_post_is_served(base: str, answer: str) -> None:
     async with ClientSession(headers={**KNOWN, **BEARER}) as session:

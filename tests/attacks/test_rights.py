@@ -187,6 +187,7 @@ async def test_no_permission_covers_a_foreign_tool_after_a_page(how: str, answer
     assert (turn.number, turn.call.name, turn.state, agent.exposed) == (3, "mail.send", "proposed", True), answer
 
 
+@pytest.mark.slow
 @attack("approval", "A helper's task carries lines of a page that imitate people's lines", "on one line")
 @pytest.mark.proves("taint:helpers")
 async def test_a_task_cannot_pass_for_what_people_wrote(answer: str) -> None:
@@ -281,6 +282,7 @@ async def test_agents_are_counted(limits: CreationLimits, answer: str) -> None:
     assert len(await agents_of(stage)) == 2, answer
 
 
+@pytest.mark.slow
 @attack(
     "approval",
     "A helper writes text of a page into a file, and the agent that reads the file runs a program",

@@ -244,6 +244,7 @@ def rows(attacks: list[tuple[str, str, str]]) -> list[object]:
     return [pytest.param(code, id=tries, marks=attack("sandbox", tries, answer)) for code, tries, answer in attacks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", rows(READING + NETWORK + RIGHTS + TAKING))
 async def test_what_is_tried_is_refused(cell: Cell, code: str, answer: str) -> None:
     machine = ARCHITECTURES[platform.machine()]
@@ -290,6 +291,7 @@ async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, mo
     assert [b"OPENAI_API_KEY" in environment_of(process) for process in launched] == [False] * len(launched)
 
 
+@pytest.mark.slow
 @attack("sandbox", "Sharing a namespace with the bot", "cgroup, ipc, mnt, net, pid, uts are its own")
 async def test_every_namespace_is_another_one(cell: Cell, answer: str) -> None:
     kinds = ("cgroup", "ipc", "mnt", "net", "pid", "uts")
@@ -299,6 +301,7 @@ async def test_every_namespace_is_another_one(cell: Cell, answer: str) -> None:
     assert f"{', '.join(others)} are its own" == answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "Reading the workspace's path on the host", "the path is visible, but does not exist in the sandbox")
 async def test_the_path_of_the_workspace_can_be_read_and_is_of_no_use(cell: Cell, answer: str) -> None:
     code = """
@@ -309,6 +312,7 @@ async def test_the_path_of_the_workspace_can_be_read_and_is_of_no_use(cell: Cell
     assert (await cell.attempt(code)).output.strip() == answer
 
 
+@pytest.mark.slow
 @attack(
     "sandbox", "Using a file descriptor that the bot holds open", "nothing is open but /dev/null and its own output"
 )
@@ -331,6 +335,7 @@ async def test_no_descriptor_of_the_bot_is_inherited(cell: Cell, answer: str) ->
     assert set(ast.literal_eval(output)) == {"/dev/null", "pipe"}, answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "Connecting to a service on the machine's loopback interface", "Connection refused")
 async def test_the_loopback_is_another_one(cell: Cell, answer: str) -> None:
     async with Listener() as listener:
@@ -338,6 +343,7 @@ async def test_the_loopback_is_another_one(cell: Cell, answer: str) -> None:
         assert (run.output.strip(), listener.connections) == (answer, 0)
 
 
+@pytest.mark.slow
 @attack("sandbox", "Connecting to an abstract Unix socket of the machine", "Connection refused")
 async def test_abstract_sockets_are_others(cell: Cell, answer: str) -> None:
     name = f"\0signoff-{os.getpid()}"
@@ -358,6 +364,7 @@ async def test_no_right_can_be_gained(cell: Cell, answer: str) -> None:
     assert (await cell.attempt(code)).output.strip() == "({''}, '1')", answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "Printing terminal escape sequences", "kept as text; invalid UTF-8 is replaced")
 async def test_what_is_printed_is_text(cell: Cell, answer: str) -> None:
     run = await cell.attempt(r"os.write(1, b'\x1b]0;mine\x07\xff\xfe\n'); return 'end'")

@@ -29,6 +29,7 @@ async def test_a_fork_bomb_fizzles(cell: Cell, answer: str) -> None:
     assert alive(cell.token) == []
 
 
+@pytest.mark.slow
 @attack("sandbox", "A daemon that forks twice to outlive its command", "ended with the command")
 async def test_nothing_outlives_its_command(cell: Cell, answer: str) -> None:
     code = """
@@ -93,6 +94,7 @@ async def test_a_planted_link_is_not_read_by_the_bot(cell: Cell, answer: str) ->
     assert await cell.files.list_files() == (), answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "Planting a named pipe that blocks its reader", "refused at once: it is not a regular file")
 async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
     await cell.attempt("os.mkfifo('notes.txt')")
@@ -134,6 +136,7 @@ async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -
     assert run.output.strip() == "4"
 
 
+@pytest.mark.slow
 @attack("sandbox", "Giving a file a deceptive name", "the file is neither listed nor read")
 async def test_a_name_that_cannot_be_shown_is_not_listed(cell: Cell, answer: str) -> None:
     await cell.attempt("open('report\u202etxt.exe', 'x'), open('two\\nlines', 'x'), open(b'\\xff', 'x')")
@@ -177,6 +180,7 @@ MAKING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("sandbox:set-id")
 @pytest.mark.parametrize(
     "code",
@@ -215,6 +219,7 @@ async def test_a_workspace_keeps_its_limit_over_many_runs(cell: Cell, answer: st
     assert total(cell.files) == 20 * 95_000, answer
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workspace:limit")
 async def test_what_an_earlier_run_made_stays_where_a_later_one_makes_too_much(cell: Cell) -> None:
     await cell.files.write("kept.txt", bytes(100_000))

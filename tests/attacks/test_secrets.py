@@ -57,6 +57,7 @@ def tools(cursor):
 """
 
 
+@pytest.mark.slow
 @attack("servers", "A tool's title, description and arguments hold a key of its entry", "[secret]")
 async def test_a_key_in_what_a_server_says_of_its_tool_is_not_shown(tmp_path: Path, answer: str) -> None:
     made = program(tmp_path, TELLS)
@@ -86,6 +87,7 @@ def called(params):
 """
 
 
+@pytest.mark.slow
 @attack(
     "servers",
     "A key of its entry stands where a text is cut",

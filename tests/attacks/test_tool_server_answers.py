@@ -311,6 +311,7 @@ async def test_one_list_does_not_hold_up_the_loop(tmp_path: Path, what: str, ans
     assert beat.longest < LONGEST_PAUSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SCHEMAS)
 async def test_one_schema_that_is_too_large_is_refused_at_once(what: str) -> None:
     ToolArguments.of({}, visible)

@@ -121,6 +121,7 @@ async def test_a_flood(how: str, answer: str) -> None:
     assert answer in str(closed.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [

@@ -69,6 +69,7 @@ async def test_a_message_reaches_all_other_processes_and_not_its_own(postgres: s
         assert first.heard.empty()
 
 
+@pytest.mark.slow
 async def test_a_receiver_that_fails_keeps_no_other_from_the_message(
     postgres: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -86,6 +87,7 @@ async def test_a_receiver_that_fails_keeps_no_other_from_the_message(
     assert "a message was not received" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["a\x00b", "x" * 9_000, "\ud800"])
 async def test_a_key_that_the_server_would_refuse_keeps_no_other_message_back(postgres: str, key: str) -> None:
     async with connected(postgres, 2) as (first, second):

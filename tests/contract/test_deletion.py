@@ -196,6 +196,7 @@ def survivor(stage: Stage, clock: FakeClock | None = None) -> Stage:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.proves("delete:later")
 async def test_files_of_an_agent_whose_deletion_was_killed_are_removed_by_the_next_process(memory: Database) -> None:
     files = Dying()

@@ -179,6 +179,7 @@ def test_the_matrix_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert (map_matrix(path) == rows).all()
 
 
+@pytest.mark.slow
 async def test_a_request_is_packed_and_what_comes_in_another_order_is_put_right(endpoint: Endpoint) -> None:
     endpoint.standin.vectors = {"a": (3, 4), "b": (0, -2), "c": (1e-30, 0)}
     embedder = endpoint.embedder()
@@ -190,6 +191,7 @@ async def test_a_request_is_packed_and_what_comes_in_another_order_is_put_right(
     assert found.usage == Usage(prompt=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["refuses", "passes over"])
 async def test_an_endpoint_that_packs_nothing_is_read_as_well(endpoint: Endpoint, way: str) -> None:
     endpoint.standin.only_floats = way == "passes over"

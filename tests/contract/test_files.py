@@ -52,6 +52,7 @@ async def names(files: Files, folder: str = "") -> list[str]:
     return [entry.path for entry in await files.list_files(folder)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("append", [False, True])
 async def test_a_file_is_changed_only_where_it_is_the_expected_one(files: Files, append: bool) -> None:
     await files.write("a.txt", b"one", append=append, expected="")

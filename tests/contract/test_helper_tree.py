@@ -137,6 +137,7 @@ async def test_stop_of_an_agent_keeps_the_taint_of_a_helpers_command(database: D
         assert (each.status.kind, each.folder_tainted) == ("stopped", True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("helper:budget")
 async def test_the_root_agent_pays_for_a_command_of_a_helper_that_taints_the_folder(database: Database) -> None:
     stage = stage_of(database, Builder(is_slow=False))

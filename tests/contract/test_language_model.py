@@ -83,6 +83,7 @@ async def test_a_reply_is_a_command_that_can_run(model: LanguageModel) -> None:
     assert thoughts.text
 
 
+@pytest.mark.slow
 async def test_a_whole_reply_says_so_and_counts_its_tokens(model: LanguageModel) -> None:
     reply = await ask(model, model.default_model)
     assert reply.finish_reason == "stop"

@@ -110,6 +110,7 @@ async def test_the_nearest_comes_first_with_its_cosine(database: Database, index
     assert [cosine for _, cosine in found] == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 async def test_no_more_are_found_than_asked_for(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"west": WEST, "north": NORTH, "east": EAST})
     assert await nearest(index, most=2) == ids("east", "north")
@@ -121,6 +122,7 @@ async def test_a_space_that_nothing_was_added_to_is_empty(index: MemoryIndex) ->
     assert await nearest(index, agent=STRANGERS["another channel"]) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", STRANGERS)
 async def test_nothing_is_found_across_spaces(database: Database, index: MemoryIndex, who: str) -> None:
     stranger = STRANGERS[who]
@@ -135,6 +137,7 @@ async def test_nothing_is_found_across_spaces(database: Database, index: MemoryI
     assert await nearest(index) == ids("east", "north")
 
 
+@pytest.mark.slow
 async def test_the_same_agent_id_elsewhere_is_another_space(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"east": EAST})
     for channel in (ChannelScope("web", "local", "random"), ChannelScope("web", "other", CHANNEL.channel)):
@@ -145,6 +148,7 @@ async def test_the_same_agent_id_elsewhere_is_another_space(database: Database, 
     assert await nearest(index) == ids("east")
 
 
+@pytest.mark.slow
 async def test_nothing_is_found_in_another_place(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"east": EAST})
     await remember(database, index, {"north": NORTH}, index_key=THERE)

@@ -162,6 +162,7 @@ async def reaches_its_queue(engine: JobQueueEngine) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.proves("database:restart")
 async def test_a_full_disk_is_an_outage_and_what_was_saved_before_stays(sqlite_url: str) -> None:
     database, agent = SqlDatabase(sqlite_url), an_agent()

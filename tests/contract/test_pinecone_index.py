@@ -114,6 +114,7 @@ async def test_an_index_that_is_not_made_in_time_or_never_will_be_is_away(standi
     await index.close()
 
 
+@pytest.mark.slow
 async def test_an_index_of_another_dimension_is_not_used(index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
     sentence = "holds vectors of 2 numbers and the embedder makes 64. Set the index to another name"
@@ -139,6 +140,7 @@ async def test_with_a_host_the_control_plane_is_not_asked(standin: PineconeStand
     await direct.close()
 
 
+@pytest.mark.slow
 async def test_a_vector_carries_place_source_turn_time_and_text(standin: PineconeStandIn, index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1", "Ana likes tea."), EAST)])
     (upsert,) = standin.asked("/vectors/upsert")
@@ -254,6 +256,7 @@ async def test_a_service_that_hangs_is_away(
         await index.nearest(SPACE, PLACE, EAST, 1)
 
 
+@pytest.mark.slow
 async def test_a_service_that_is_not_there_is_away_and_found_again(
     index: PineconeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +285,7 @@ def named(agent: Agent) -> str:
     return namespace(MemorySpace.of(agent))
 
 
+@pytest.mark.slow
 async def test_a_refusal_names_the_variable_that_the_operator_set(standin: PineconeStandIn, tmp_path: Path) -> None:
     env = {"PINECONE_API_KEY": "pcsk_another", "PINECONE_CONTROLLER_HOST": standin.url, "SIGNOFF_HOME": str(tmp_path)}
     index = make_index(load(env, None), TemporaryDatabase(), tmp_path)

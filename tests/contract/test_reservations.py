@@ -198,6 +198,7 @@ async def test_money_that_a_late_commit_reserves_again_is_set_free_and_charged_o
     assert (await funds(database, account)).reserved_of_channel == FREE
 
 
+@pytest.mark.slow
 @pytest.mark.proves("budget:killed")
 async def test_what_a_process_reserved_that_ended_is_charged_once_no_step_can_last_so_long(database: Database) -> None:
     clock = FakeClock(NOON)

@@ -125,6 +125,7 @@ async def test_pages_of_agents_at_rest_follow_each_other(database: Database) -> 
     assert [agent.name for agent in (*first, *second)] == ["One", "Two", "Three"]
 
 
+@pytest.mark.slow
 async def test_several_workers_may_apply_the_retention_at_once(database: Database) -> None:
     stage = stage_of(database, Retention(history_days=30, audit_days=60))
     for number in range(5):

@@ -30,6 +30,7 @@ async def is_program(storage: S3Storage, key: str) -> bool:
     return found.is_program
 
 
+@pytest.mark.slow
 async def test_an_object_is_replaced_or_deleted_only_as_it_was_read(s3_bucket: S3Bucket) -> None:
     storage = S3Storage(bucket=s3_bucket)
     first = await storage.replace("0ada/a", b"first", None)
@@ -120,6 +121,7 @@ async def test_an_appended_program_stays_one_and_a_replaced_one_does_not(s3_buck
     assert not await is_program(storage, "0ada/tool")
 
 
+@pytest.mark.slow
 async def test_objects_that_others_put_there_with_odd_names_are_not_listed(s3_bucket: S3Bucket) -> None:
     storage = S3Storage(bucket=s3_bucket)
     for key in ("0ada/back\\slash", "0ada/.signoff-unfinished-1", "0ada/fine", "0ada2/other", "workspace.id"):

@@ -106,6 +106,7 @@ async def test_a_program_reads_and_writes_the_workspace(made: Made) -> None:
     assert await workspaces.of(ADA).read("made.txt") == b"mine\n"
 
 
+@pytest.mark.slow
 async def test_a_program_left_running_is_told_of_until_it_is_ended(sandbox: Sandbox) -> None:
     started = await sandbox.start(line(SLEEPS), ADA)
     assert (started.line, started.output, started.exit_code) == (SLEEPS, "up\n", None)
@@ -115,6 +116,7 @@ async def test_a_program_left_running_is_told_of_until_it_is_ended(sandbox: Sand
     assert await sandbox.list_background(ADA) == ()
 
 
+@pytest.mark.slow
 async def test_an_agent_sees_and_ends_only_its_own(sandbox: Sandbox) -> None:
     started = await sandbox.start(line(SLEEPS), ADA)
     assert await keys(sandbox, BOB) == []
@@ -172,6 +174,7 @@ async def test_sealed_files_are_given_to_one_run(made: Made) -> None:
         assert sandbox.sealed == [sealed]
 
 
+@pytest.mark.slow
 @real
 async def test_a_program_reads_sealed_files_and_cannot_change_them(sandbox: Sandbox, tmp_path: Path) -> None:
     sealed = {"a.txt": b"sealed", "deep/er/b.txt": bytes(range(256)) * 1_000, "empty": b""}

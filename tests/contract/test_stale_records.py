@@ -72,6 +72,7 @@ async def test_the_status_of_an_earlier_wait_gives_no_field_to_that_of_a_later_o
     assert "mood" not in (await stored(url, "agents"))["status"]
 
 
+@pytest.mark.slow
 async def test_an_agent_waits_for_a_helper_that_was_resumed_while_it_thought(database: Database) -> None:
     model = InterruptedModel(START, *[NOTHING] * 5)
     stage = Stage(database=database, model=model)

@@ -116,6 +116,7 @@ def test_the_estimate_counts_bytes_or_signs(text: str, tokens: int) -> None:
     assert EstimatedTokens().count(text) == tokens
 
 
+@pytest.mark.slow
 def test_of_a_text_beyond_all_windows_every_byte_is_estimated() -> None:
     assert estimate("a " * 100_000 + "ü" * 10) == estimate("a " * 100_000) + 20
 
@@ -206,6 +207,7 @@ async def test_a_file_that_cannot_be_used_leaves_the_estimate(content: bytes) ->
     assert (counters.of("gpt-4o").is_exact, counters.of("gpt-4o").count("abcd")) == (False, 2)
 
 
+@pytest.mark.slow
 def test_a_file_with_another_content_than_it_should_have_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ async def test_a_server_of_the_newest_protocol_is_answered() -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_server_with_handshake_is_answered_or_declined() -> None:
     async def decline(_question: ServerQuestion) -> None:
         return None
@@ -47,12 +48,14 @@ async def test_a_server_with_handshake_is_answered_or_declined() -> None:
         assert '"decline"' in (await server.call("pour", {}, print)).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["url", "nested"])
 async def test_what_is_no_short_form_is_declined(kind: str) -> None:
     async with connected(ENTRY) as server:
         assert '"decline"' in (await server.call("pour", {"kind": kind}, print, ask_people=say_green)).text
 
 
+@pytest.mark.slow
 async def test_a_question_outside_of_a_call_or_during_two_is_declined() -> None:
     asked: list[ServerQuestion] = []
 
@@ -67,6 +70,7 @@ async def test_a_question_outside_of_a_call_or_during_two_is_declined() -> None:
     assert len(asked) <= 2
 
 
+@pytest.mark.slow
 async def test_an_entry_that_lets_nobody_be_asked_offers_it_not() -> None:
     async with connected(replace(ENTRY, asks_people=False)) as server:
         answer = await server.call("pour", {}, print, ask_people=say_green)

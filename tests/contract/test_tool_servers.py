@@ -262,6 +262,7 @@ def tools(cursor):
 """
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_described_wrongly_takes_no_other_with_it(tmp_path: Path) -> None:
     async with connected(entry_of(program(tmp_path, WRONG))) as server:
         assert [each.name for each in server.tools] == ["pour"]

@@ -108,6 +108,7 @@ async def test_what_is_there_is_fetched(served: Served) -> None:
         await served.web.fetch(url, ANYWHERE, 10)
 
 
+@pytest.mark.slow
 async def test_a_repository_is_cloned(served: Served) -> None:
     served.add_repository()
     cloned = await served.web.clone(f"{served.base}/git/it", ANYWHERE, 1_000_000)

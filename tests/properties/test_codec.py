@@ -51,6 +51,7 @@ def test_what_is_no_value_is_not_stored() -> None:
         encode(object())
 
 
+@pytest.mark.slow
 @given(texts)
 def test_any_text_fits_a_column(text: str) -> None:
     column, dialect = AnyText(), DefaultDialect()

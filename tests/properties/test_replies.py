@@ -143,6 +143,7 @@ def test_a_reply_that_a_sentence_quotes_is_no_command(text: str, sentence: str) 
     assert call_in(sentence.replace("%s", text)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:grounded")
 @given(st.text("ab /-.", max_size=12), st.sampled_from("\u200b\u200d\u2060\ufeff\u00ad"), st.data())
 def test_a_zero_width_character_stays_in_a_value_and_goes_nowhere_else(

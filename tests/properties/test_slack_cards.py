@@ -303,6 +303,7 @@ def test_a_text_in_pieces_is_the_same_text(text: str, most: int) -> None:
     assert written(sent({"blocks": blocks})["state"]["values"]) == {"text": text}
 
 
+@pytest.mark.slow
 @given(short.map(visible), st.integers(1, 40))
 def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
     shown = cut(text, most)

@@ -52,6 +52,7 @@ def test_nothing_outside_is_made_changed_or_deleted(path: str) -> None:
     assert beyond == {str(outside / "a"): b"kept"}
 
 
+@pytest.mark.slow
 @given(PATH)
 def test_a_path_that_is_taken_reads_back_to_itself(path: str) -> None:
     with suppress(CommandError):

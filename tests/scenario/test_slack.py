@@ -374,6 +374,7 @@ async def test_somebody_who_becomes_a_guest_loses_their_say_at_once(office: Offi
         await office.told(office.ben, "guests may read and reply")
 
 
+@pytest.mark.slow
 async def test_bots_are_not_heard(office: Office, tmp_path: Path) -> None:
     robot = office.team.person("U8", "robot", "bot")
     async with asking(office, tmp_path, WRITE) as chat:

@@ -104,6 +104,7 @@ async def test_of_two_clicks_at_once_one_counts_and_the_other_is_told(
         assert await chat.file("notes.md") == "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["http", "socket"])
 async def test_a_click_is_acknowledged_once_its_decision_is_saved(
     office: Office, tmp_path: Path, transport: Transport
@@ -114,6 +115,7 @@ async def test_a_click_is_acknowledged_once_its_decision_is_saved(
         assert (answer.is_acknowledged, (await audited(running)).count("approve")) == (True, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["http", "socket"])
 async def test_a_click_for_a_workspace_without_signoff_decides_nothing(
     office: Office, tmp_path: Path, transport: Transport

@@ -72,6 +72,7 @@ async def test_no_other_part_of_a_long_text_is_shown_to_who_left_meanwhile(offic
         assert "of many" not in shown
 
 
+@pytest.mark.slow
 async def test_home_tells_nothing_of_a_private_channel_to_an_owner_who_was_removed(
     office: Office, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ async def test_an_export_is_a_file_in_the_thread_for_approvers_and_text_for_othe
 # ai_settings.yaml
 
 
+@pytest.mark.slow
 async def test_a_pasted_settings_file_fills_the_form_in_and_no_model_is_asked(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         await office.ana.types("/agent", f"new\n{SETTINGS}", office.general)
@@ -107,6 +108,7 @@ async def test_a_pasted_settings_file_fills_the_form_in_and_no_model_is_asked(of
         assert str(agent.budget.limit) == "1.5"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_dropped", [True, False])
 async def test_a_settings_file_with_a_mention_is_offered_as_an_agent(
     office: Office, tmp_path: Path, *, is_dropped: bool

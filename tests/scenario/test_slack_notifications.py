@@ -48,6 +48,7 @@ def reminders(office: Office) -> list[Json]:
     return [each for each in office.general.messages if kind_of(each) == "signoff_reminder"]
 
 
+@pytest.mark.slow
 async def test_the_root_message_mentions_its_owner_once_and_nobody_else(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         await SlackChat(office, running, office.ana).new_agent("Clerk", "tells <@U2>", "Tell <@U2> and <!channel>")

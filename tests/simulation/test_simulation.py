@@ -108,8 +108,7 @@ def find_complaints(seed: int, storm: str) -> list[str]:
 @pytest.mark.proves("simulation:storms")
 @pytest.mark.parametrize("storm", STORMS)
 def test_a_storm_loses_nothing_and_does_nothing_twice(storm: str) -> None:
-    for seed in range(2):
-        assert find_complaints(seed, storm) == [], f"{storm}, seed {seed}"
+    assert find_complaints(1, storm) == []
 
 
 @pytest.mark.slow
@@ -117,7 +116,7 @@ def test_a_storm_loses_nothing_and_does_nothing_twice(storm: str) -> None:
 @pytest.mark.parametrize("storm", STORMS)
 def test_many_storms_lose_nothing_and_do_nothing_twice(storm: str) -> None:
     """`python -m tests.simulation` plays more."""
-    for seed in range(2, 44):
+    for seed in (0, *range(2, 44)):
         assert find_complaints(seed, storm) == [], f"{storm}, seed {seed}"
 
 

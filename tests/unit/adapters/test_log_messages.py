@@ -107,6 +107,7 @@ def test_a_log_that_is_too_large_for_discord_says_where_it_is(monkeypatch: pytes
     assert "from the local workspace" in str(shown(message))
 
 
+@pytest.mark.slow
 def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() -> None:
     said, part, parts = "", 1, 99
     while part <= parts:
@@ -121,6 +122,7 @@ def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() ->
     assert said == LONG.replace("\u202e", "⟨U+202E⟩")
 
 
+@pytest.mark.slow
 def test_a_short_reply_in_discord_is_a_quotation_and_a_long_one_a_file() -> None:
     short = discord_render.reply_message(notice("# Sure!\n@everyone"))
     assert "**The model's reply**\n> \\# Sure!\n> \\@everyone" in [each.get("content") for each in shown(short)]

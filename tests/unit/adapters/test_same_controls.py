@@ -201,6 +201,7 @@ def test_every_button_is_offered_or_has_a_reason_not_to_be(offers: Mapping[Name,
     assert missing == {verb for surface, verb in ONLY_ELSEWHERE if surface == name}
 
 
+@pytest.mark.slow
 def test_the_same_button_says_the_same(offers: Mapping[Name, Offers]) -> None:
     differing = {verb for verb in VERBS if offers["slack"].get(verb) != offers["discord"].get(verb)}
     assert differing == set(NAMED_OTHERWISE)

@@ -71,6 +71,7 @@ async def test_an_answer_between_outages_begins_the_time_anew_where_nothing_is_a
     assert (agent.status.kind, agent.turns, len(set(notices))) == ("finished", 9, 8)
 
 
+@pytest.mark.slow
 async def test_helpers_rest_too_when_a_run_is_given_up() -> None:
     start = reply_text("start_agent", {"name": "Bee", "task": "Count to three."})
     stage = stage_of(start, *[DEAD] * 40)

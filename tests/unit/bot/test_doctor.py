@@ -595,6 +595,7 @@ async def test_the_endpoints_list_is_asked_whether_its_model_sees(
         assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url), demo_model) is sees
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_is_away_leaves_the_name_to_tell(tmp_path: Path) -> None:
     away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     assert await default_model_sees(settings_with(tmp_path, **away, SMART_MODEL="llava"), demo_model)

@@ -464,6 +464,7 @@ async def test_s_reviews_the_proposal_and_asks_again() -> None:
     assert len(desk.model.prompts) == 3
 
 
+@pytest.mark.slow
 async def test_wishes_are_granted_at_the_question_and_other_words_are_replies() -> None:
     desk = desk_of(WRITE, DONE)
     lines = ("goals set Rest; Sleep", "budget 5", "memory add Tea at four", "memory export", "!memory", "goals are odd")
@@ -533,6 +534,7 @@ async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
     assert [(await desk.agent(name)).status.kind for name in ("Clerk", "Scout")] == ["stopped", "stopped"]
 
 
+@pytest.mark.slow
 async def test_a_question_is_answered_before_anything_else_is_asked() -> None:
     desk = desk_of(WRITE, "The goal names it.", DONE)
     assert await desk.sits(CLERK, "why this file?", "y", "y") == 0

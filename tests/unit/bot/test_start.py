@@ -39,6 +39,7 @@ async def test_a_start_that_cannot_be_is_told_in_one_line(
     assert "hunter22" not in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("run", "nonsense"), ("doctor", "--frob"), ("fly",), ()])
 async def test_arguments_that_mean_nothing_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     code, output = await said(tmp_path, *arguments)

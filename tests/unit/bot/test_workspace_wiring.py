@@ -165,6 +165,7 @@ async def test_without_the_package_one_line_says_what_to_install(
         make_workspaces(settings)
 
 
+@pytest.mark.slow
 async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket) -> None:
     bucket = make_workspaces(settings_for(tmp_path, s3_bucket))
     for workspaces in (FolderWorkspaces(tmp_path / "files"), bucket):
@@ -205,6 +206,7 @@ async def test_two_processes_with_different_folders_are_told_in_one_line(
     assert "give both the same WORKSPACE_URL" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
     tmp_path: Path,

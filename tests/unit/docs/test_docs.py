@@ -202,6 +202,7 @@ def test_each_sentence_on_what_an_approval_guarantees_names_a_promise_that_is_ke
     assert [text for text in sentences if not re.search(r"\(`[^)]+`\)", text.replace("\n", " "))] == []
 
 
+@pytest.mark.slow
 def test_optional_packages_are_installed_by_a_command_of_the_clone() -> None:
     """Signoff is on no package index, so `pip install signoff[...]` would fail or fetch something else."""
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

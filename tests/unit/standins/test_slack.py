@@ -258,6 +258,7 @@ async def test_an_app_that_does_not_answer_in_time_has_not_answered(place: Place
         over.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warn", [True, False])
 async def test_the_app_connects_again_when_its_socket_is_closed(place: Place, *, warn: bool) -> None:
     async with over_sockets(place):
@@ -276,6 +277,7 @@ async def test_what_happens_while_the_sockets_are_away_is_lost(place: Place) -> 
         assert [body["event"]["text"] for body in app.heard] == ["heard"]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 async def test_the_app_hears_its_own_messages(place: Place) -> None:
     async with over_http(place):
         place.slack.echo = place.slack.echo_changes = True
@@ -287,6 +289,7 @@ async def test_the_app_hears_its_own_messages(place: Place) -> None:
         assert (second["subtype"], second["message"]["text"]) == ("message_changed", "changed")
 
 
+@pytest.mark.slow
 async def test_people_of_another_workspace_are_strangers(place: Place) -> None:
     async with over_http(place) as app:
         zoe = place.team.person("U9", "zoe", kind="external", home="T9")
@@ -506,6 +509,7 @@ async def test_bad_blocks_are_refused(place: Place, name: str) -> None:
     assert any(why in message for message in refusal["response_metadata"]["messages"])
 
 
+@pytest.mark.slow
 async def test_long_messages_are_refused(place: Place) -> None:
     much = {"channel": "C1", "text": "x", "blocks": [words("x" * 3000)] * 5}
     assert await place.error("chat.postMessage", **much) == "msg_blocks_too_long"

@@ -282,6 +282,7 @@ async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: s
         assert answer.status == 404
 
 
+@pytest.mark.slow
 async def test_an_agent_is_taken_along_as_an_ai_settings_file(ana: PageChat) -> None:
     async with ana.session.get(f"{ana.base}{ana.path}/ai_settings.yaml") as answer:
         assert answer.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8''ai_settings.yaml")
@@ -310,6 +311,7 @@ async def charge(database: SqlDatabase, cost: Decimal) -> None:
         await work.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:origin")
 async def test_pages_say_how_much_of_what_was_spent_is_an_estimate(base: str, ana: PageChat, tmp_path: Path) -> None:
     await ana.asks("write_to_file")
@@ -328,6 +330,7 @@ async def test_pages_say_how_much_of_what_was_spent_is_an_estimate(base: str, an
         assert f"$0.45 spent, no limit.<br><small>{said}</small>" in await answer.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["import", "budget"])
 async def test_another_page_can_send_none_of_a_channels_forms(ana: PageChat, where: str) -> None:
     evil = {"Origin": "https://evil.example"}
@@ -335,6 +338,7 @@ async def test_another_page_can_send_none_of_a_channels_forms(ana: PageChat, whe
         assert answer.status == 403
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:host")
 @pytest.mark.parametrize("behind", ["/memory", "/memory.jsonl", "/ai_settings.yaml"])
 async def test_a_name_that_was_pointed_here_sees_none_of_the_pages(ana: PageChat, behind: str) -> None:
@@ -365,6 +369,7 @@ def test_the_memory_page_says_what_limits_it_and_nothing_where_nothing_does() ->
     assert memory_hints(minds_with(WordEmbedder())) == ()
 
 
+@pytest.mark.slow
 async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
     model_label = ModelLabel(ScriptedModel(), memory=("Found by <words>.",))
     async with served(ScriptedModel(), tmp_path, model_label=model_label) as base, PageChat.opened(base, "ana") as ana:
@@ -405,6 +410,7 @@ async def test_an_agents_own_effort_is_shown_beside_its_model(base: str, ana: Pa
         assert " · reasoning effort high" in await answer.text()
 
 
+@pytest.mark.slow
 async def test_an_effort_that_is_refused_is_explained_at_its_field(base: str, ana: PageChat) -> None:
     fields = {"name": "Other", "role": "writes", "goals": "Write", "effort": "huge"}
     async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
@@ -453,6 +459,7 @@ async def test_a_model_that_an_endpoint_names_after_the_start_is_shown(tmp_path:
         assert "Model: <b>large · host.example</b>" in await chat.page()
 
 
+@pytest.mark.slow
 async def test_an_agents_own_model_is_named_instead_of_the_default(tmp_path: Path) -> None:
     label = ModelLabel(ScriptedModel(label="usual · host.example"))
     async with (

@@ -66,6 +66,7 @@ def test_a_text_that_is_no_diff_has_no_marks_and_no_kinds() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 def test_the_parts_of_every_line_are_the_line(old: str, new: str) -> None:
     body = diff_of(old, new).body

@@ -100,6 +100,7 @@ async def test_an_answer_that_is_no_draft_leaves_the_form_as_it_was(
     assert (fields["sentence"], fields["role"], fields["goals"]) == (SENTENCE, "mine", "")
 
 
+@pytest.mark.slow
 async def test_the_channel_pays_and_refuses_a_draft_that_it_cannot_pay(ana: PageChat, model: ScriptedModel) -> None:
     model.say(drafted("String Scout", "Find five strings"))
     await ana.send("draft", TYPED)

@@ -154,6 +154,7 @@ def test_amounts_of_a_column_add_up_to_what_is_shown_as_their_sum(
     assert added_texts([Decimal(1200), Decimal(3)], "tokens") == (("1,200", "3"), "1,203")
 
 
+@pytest.mark.slow
 @given(st.lists(st.decimals(0, 100, places=7), max_size=9))
 def test_no_rounding_makes_the_parts_miss_the_whole(amounts: list[Decimal]) -> None:
     texts, together = added_texts(amounts, "cost")

@@ -104,12 +104,14 @@ async def test_a_search_says_when_it_went_by_words_alone(ana: PageChat, index: I
     assert "Ben brings cake" in said
 
 
+@pytest.mark.slow
 async def test_what_waits_to_be_embedded_is_told(ana: PageChat, index: InMemoryIndex) -> None:
     index.is_away = True
     _, page = await ana.send("memory/add", {"text": "Ben brings cake"})
     assert "Some are not embedded yet, so search cannot find them." in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "fields", "said"),
     [
@@ -151,6 +153,7 @@ async def test_a_file_that_is_no_text_of_some_length_is_refused_with_a_clear_wor
     assert await remembered(ana) == []
 
 
+@pytest.mark.slow
 async def test_a_file_is_remembered_in_pieces_under_its_name(ana: PageChat) -> None:
     text = "\ufeff" + "\n\n".join(f"Paragraph {number}. " + "word " * 40 for number in range(4))
     status, page = await ana.upload("memory/file", "notes/plan.txt", text.encode())
@@ -253,6 +256,7 @@ async def test_no_form_changes_an_agent_of_another_surface(elsewhere: PageChat, 
     assert len(await remembered(elsewhere)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:other-surfaces")
 @pytest.mark.parametrize("where", ["new", "import", "budget"])
 async def test_no_form_changes_a_channel_of_another_surface(elsewhere: PageChat, where: str) -> None:

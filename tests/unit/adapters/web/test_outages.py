@@ -60,6 +60,7 @@ async def test_a_page_says_that_the_database_is_away(
     assert not [record for record in caplog.records if record.exc_info and record.name != "bot.worker"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:outage")
 async def test_the_form_of_a_new_agent_comes_back_and_can_be_sent_again(
     ana: PageChat, database: DatabaseSwitch
@@ -94,6 +95,7 @@ async def test_a_reply_comes_back_and_a_button_does_not(ana: PageChat, database:
     assert await ana.sees("Use another name")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:outage")
 async def test_after_a_deletion_nobody_reads_that_nothing_was_done(
     ana: PageChat, database: DatabaseSwitch, monkeypatch: pytest.MonkeyPatch

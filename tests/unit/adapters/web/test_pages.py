@@ -124,6 +124,7 @@ async def test_with_a_token_nothing_is_shown_before_it_was(tmp_path: Path) -> No
                 assert inside.url.path == "/c/web/local/ops-desk"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("decide:twice")
 async def test_a_second_click_is_told_who_was_first(base: str, ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
@@ -154,6 +155,7 @@ async def test_what_is_left_of_a_lease_can_be_revoked_in_one_place(ana: PageChat
     assert (await ana.page()).count(">Revoke<") == 1
 
 
+@pytest.mark.slow
 async def test_an_edit_that_is_no_json_keeps_what_was_written(ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
@@ -188,6 +190,7 @@ async def test_the_home_page_offers_a_new_agent_also_when_there_are_agents(base:
         assert 'href="/c/web/local/general/new">New agent</a>' in await answer.text()
 
 
+@pytest.mark.slow
 async def test_an_agent_is_not_found_from_another_channel(base: str, ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
@@ -218,6 +221,7 @@ async def _add(work: object, agent: object) -> None:
     work.agents.add(agent)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 async def test_health_and_metrics_answer_operators(base: str, ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     await ana.asks("write_to_file")
@@ -317,6 +321,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     assert [line for line in shown if line != "…" and line not in said] == []
 
 
+@pytest.mark.slow
 async def test_nothing_hides_on_the_page_whoever_wrote_it(tmp_path: Path) -> None:
     hidden = "a\u200bb"
     reply = reply_text("write_to_file", {"filename": "a.txt", "text": hidden}, text=hidden)

@@ -96,6 +96,7 @@ async def test_who_may_not_decide_changes_no_policy(base: str, ana: PageChat) ->
     assert (await form(ana))["approvers"] == "owner"
 
 
+@pytest.mark.slow
 async def test_a_form_that_changes_nothing_says_nothing(ana: PageChat) -> None:
     status, page = await ana.send("policy", await form(ana))
     assert (status, "set the policy" in page) == (200, False)
@@ -110,6 +111,7 @@ async def test_a_policy_of_another_channel_is_not_there(base: str, ana: PageChat
     assert "free.execute" not in await form(ana)
 
 
+@pytest.mark.slow
 async def test_who_may_not_change_the_policy_reads_it_and_is_told_who_may(base: str, ana: PageChat) -> None:
     await ana.send("policy", {**await form(ana), "approvers": "owner"})
     async with PageChat.opened(base, "ben", ana.path) as ben:
@@ -119,12 +121,14 @@ async def test_who_may_not_change_the_policy_reads_it_and_is_told_who_may(base: 
     assert "Set the policy" in await ana.page("/policy")
 
 
+@pytest.mark.slow
 async def test_a_wrong_name_at_delete_is_told_beside_the_field_and_what_was_typed_stays(ana: PageChat) -> None:
     status, page = await ana.send("delete", {"name": "Klerk"})
     assert (status, 'value="Klerk" aria-invalid="true"' in page) == (422, True)
     assert "To delete Clerk, type its name." in text_of(page)
 
 
+@pytest.mark.slow
 async def test_after_a_deletion_the_page_goes_on_as_that_of_the_channel(ana: PageChat) -> None:
     status, page = await ana.send("delete", {"name": "Clerk"})
     assert (status, "Clerk was deleted" in text_of(page)) == (200, True)

@@ -83,6 +83,7 @@ async def test_the_effort_is_changed_with_the_model_and_stays_where_the_form_doe
     assert said in text_of(await ana.page())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:model")
 async def test_an_effort_that_does_not_exist_changes_nothing(ana: PageChat) -> None:
     status, page = await ana.send("model", {"model": "gpt-5.4-mini", "effort": "a bit"})

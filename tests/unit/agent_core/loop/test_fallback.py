@@ -50,6 +50,7 @@ def said(stage: Stage) -> list[str]:
     return [notice.text for notice in stage.shown.notices if "answer" in notice.text]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("fallback:once")
 async def test_the_thread_is_told_once_that_the_fallback_answers_and_once_that_the_first_does() -> None:
     first, second = first_model(BUSY, BUSY), second_model(WRITES, ADDS)

@@ -115,6 +115,7 @@ async def test_a_busy_model_is_asked_for_the_summary_at_the_next_turn() -> None:
     assert (agent.digest.summary, agent.digest.upto) == (SUMMARY, 4)
 
 
+@pytest.mark.slow
 async def test_every_call_is_counted_by_its_kind_and_paid() -> None:
     replies = [*(note(number) for number in range(1, 5)), SUMMARY, DONE]
     stage = stage_of(

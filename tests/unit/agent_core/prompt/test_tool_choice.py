@@ -44,6 +44,7 @@ def test_few_tools_are_all_listed_and_nothing_is_said() -> None:
     assert (choice.listed, choice.left_out, choice.guidance) == ((*OWN, *many(5), MOVE), (), ())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:room")
 def test_of_five_hundred_those_that_fit_the_goals_are_listed_within_their_share_and_the_others_are_named() -> None:
     choice = choose_tools(AGENT, [*OWN, *many(500), MOVE], WINDOW)
@@ -63,6 +64,7 @@ def test_a_small_window_gives_tools_an_eighth_of_it() -> None:
     assert MOVE in choice.listed
 
 
+@pytest.mark.slow
 @given(st.integers(0, 60), st.integers(0, 40_000))
 def test_nothing_is_lost_doubled_or_moved(number: int, window: int) -> None:
     every = [*OWN[:3], *many(number), MOVE, *OWN[3:]]

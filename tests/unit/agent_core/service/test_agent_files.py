@@ -78,6 +78,7 @@ async def test_what_something_else_changed_between_two_turns_and_after_them_is_t
     assert (await read(agent.channel, agent.id, "a.txt")).is_other_since
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:versions")
 async def test_a_file_that_a_person_added_is_told_with_the_person_and_is_no_unknown_change() -> None:
     delete = reply_text("delete_file", {"filename": "a.txt"})

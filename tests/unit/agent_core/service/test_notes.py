@@ -67,6 +67,7 @@ async def stage_of(*replies: str) -> tuple[Stage, BusyDatabase]:
     return stage, database
 
 
+@pytest.mark.slow
 @pytest.mark.proves("crash:notes")
 async def test_a_note_that_arrives_as_a_long_wait_begins_is_read() -> None:
     stage, database = await stage_of(START, WAIT, WRITE, WRITE)

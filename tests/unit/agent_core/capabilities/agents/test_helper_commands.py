@@ -110,6 +110,7 @@ async def test_what_helpers_spend_is_paid_from_the_budget_of_the_agent_they_help
         await stage.agent_settings.set_budget(helper.id, Decimal(5), stage.origin())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("helper:stop")
 async def test_stop_and_delete_reach_the_helpers_and_a_helper_alone_is_reported() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)

@@ -53,6 +53,7 @@ def locked(password: str) -> bytes:
     return made.getvalue()
 
 
+@pytest.mark.slow
 async def test_a_word_file_is_read_line_by_line_with_its_tables() -> None:
     cells = f"<w:tr><w:tc>{line('a')}</w:tc><w:tc>{line('b')}</w:tc></w:tr>"
     tabbed = "<w:p><w:r><w:t>x</w:t><w:tab/><w:t>y</w:t><w:br/><w:t>z</w:t></w:r></w:p>"
@@ -78,12 +79,14 @@ def word_parts(**parts: str) -> dict[str, str]:
     return {f"word/{name}.xml": f"<w:x {WORD_NAMESPACE}>{body}</w:x>" for name, body in parts.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["word/document2.xml", "/word/document2.xml"])
 async def test_the_main_part_of_a_word_file_is_the_one_that_it_names(target: str) -> None:
     data = archive({"_rels/.rels": RELATIONSHIPS.format(target), **word_parts(document2=line("Decision: go"))})
     assert (await DOCUMENTS.text_of("a.docx", data)).text == "Decision: go\n"
 
 
+@pytest.mark.slow
 async def test_symbols_and_hyphens_of_a_word_file_are_read_or_told() -> None:
     signs = '<w:sym w:char="00B5"/><w:t>m</w:t><w:noBreakHyphen/><w:t>x</w:t><w:sym w:font="Wingdings" w:char="F0FC"/>'
     reading = await DOCUMENTS.text_of("a.docx", word(f"<w:p><w:r>{signs}</w:r></w:p>"))
@@ -100,12 +103,14 @@ async def test_notes_headers_and_comments_of_a_word_file_are_read_and_pictures_t
     assert reading.note == "Not read: 1 picture."
 
 
+@pytest.mark.slow
 async def test_a_word_file_whose_relationships_declare_entities_is_left_alone() -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a "b">]>' + RELATIONSHIPS.format("word/document.xml")
     with pytest.raises(CommandError, match="declares entities"):
         await DOCUMENTS.text_of("a.docx", archive({"_rels/.rels": bomb, **word_parts(document=line("x"))}))
 
 
+@pytest.mark.slow
 async def test_an_open_document_is_read_line_by_line() -> None:
     body = "<text:h>Title</text:h><text:p>one<text:tab/>two<text:s/>three<text:line-break/>four</text:p>"
     changes = "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
@@ -201,6 +206,7 @@ async def test_where_several_encodings_are_as_likely_all_are_named() -> None:
     assert re.fullmatch(r"It is not in UTF-8; it was read as \w+, and may be \w+ or \w+\.", note)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", ["Grüße\n".encode() * 3 + b"\x96 end", "日本語".encode() + b"\xff", "aéß日".encode()[:-1]]
 )
@@ -218,6 +224,7 @@ async def test_a_reader_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         await DocumentReader(refusal=str, seconds=0.3, worker=endless).text_of("a.pdf", pdf("x"))
 
 
+@pytest.mark.slow
 async def test_a_reader_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     flood = tmp_path / "flood.py"
     flood.write_text("while True: print('x' * 99999)\n")

@@ -98,6 +98,7 @@ def test_hostile_markdown_has_no_script_and_no_foreign_address(text: str) -> Non
     assert faults(markdown_html(text, "docs", FILES)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:harmless")
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))

@@ -89,6 +89,7 @@ async def test_a_document_is_read_as_text_with_a_word_on_how(files: InMemoryFile
     assert await run(files, "read_file", filename="a.pdf") == "[page 1]\nHello\n\n\n(It is a PDF of 1 page.)"
 
 
+@pytest.mark.slow
 async def test_a_long_document_is_paged_through(files: InMemoryFiles) -> None:
     await files.write("a.docx", word(line("x" * 30_000)))
     first = await run(files, "read_file", filename="a.docx")

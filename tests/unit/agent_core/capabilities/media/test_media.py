@@ -252,6 +252,7 @@ async def test_people_see_who_draws_and_what_it_may_cost(standin: MediaStandIn) 
     assert standin.asked == []
 
 
+@pytest.mark.slow
 async def test_a_sound_is_sent_with_its_name_and_paid_by_the_minute(standin: MediaStandIn) -> None:
     desk = Desk(openai(standin))
     await desk.files.write("in/talk.mp3", MP3)
@@ -347,6 +348,7 @@ async def test_people_see_what_is_sent_where() -> None:
     assert shown == Preview(title=title, body="", target="a.mp3", basis=await desk.files.fingerprint("a.mp3"))
 
 
+@pytest.mark.slow
 async def test_a_text_is_spoken_and_offered_as_a_note(standin: MediaStandIn) -> None:
     desk = Desk(openai(standin))
     produced = await desk.run("speak", {"text": "Good morning, team."})

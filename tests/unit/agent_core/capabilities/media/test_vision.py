@@ -88,12 +88,14 @@ async def test_the_agents_own_model_is_asked_about_the_picture_and_its_call_is_p
     assert desk.tracker.total.cost == Decimal("0.01")
 
 
+@pytest.mark.slow
 async def test_without_a_question_everything_is_told() -> None:
     desk = await desk_with_picture("A red field.")
     await desk.run()
     assert desk.model.prompts[0][1].content == f"The question: {DEFAULT_QUESTION}"
 
 
+@pytest.mark.slow
 async def test_the_preview_says_what_goes_to_which_model_and_asks_nothing() -> None:
     desk = await desk_with_picture()
     shown = await desk.preview(question="Which colour?")
@@ -102,6 +104,7 @@ async def test_the_preview_says_what_goes_to_which_model_and_asks_nothing() -> N
     assert (shown.body, shown.target, desk.model.prompts) == ("Which colour?", "cat.png", [])
 
 
+@pytest.mark.slow
 async def test_a_picture_that_changed_since_the_approval_is_not_sent() -> None:
     desk = await desk_with_picture("A red field.")
     shown = await desk.preview()
@@ -153,6 +156,7 @@ async def test_a_picture_has_to_fit_the_models_window() -> None:
         await desk.preview()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [b"", b"no picture", picture()[:60]])
 async def test_what_is_no_picture_is_rejected_before_people_are_asked(data: bytes) -> None:
     desk = Desk()

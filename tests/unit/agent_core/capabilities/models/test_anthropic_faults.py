@@ -80,6 +80,7 @@ def end(usage: object) -> bytes:
     return event({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": usage})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -109,6 +110,7 @@ async def test_a_list_that_hangs_costs_one_call(api: Api) -> None:
     assert sum(request.path.endswith("/models") for request in api.standin.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("usage", [None, {}, {"output_tokens": -1}, {"output_tokens": 1}])
 async def test_a_reply_is_counted_if_the_report_is_missing_or_far_too_small(api: Api, usage: object) -> None:
     parts = (begin(), event(TOOL), arguments(LONG_REPLY), end(usage))
@@ -123,6 +125,7 @@ async def test_a_small_report_is_believed_where_it_is_possible(api: Api) -> None
     assert (await ask(api.model())).usage.completion == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("block", "delta"), [(TOOL, arguments), (TEXT, text_delta)])
 async def test_blanks_without_end_end_the_reply_and_are_counted(api: Api, block: Any, delta: Any) -> None:
     def parts() -> Iterator[bytes]:

@@ -123,6 +123,7 @@ async def test_an_effort_switches_thinking_on(api: Api, effort: str, thinking: o
     assert "temperature" not in sent
 
 
+@pytest.mark.slow
 async def test_an_older_model_gets_a_budget_for_thinking(api: Api) -> None:
     api.standin.thinking = ("enabled", "disabled")
     model = api.model()
@@ -132,6 +133,7 @@ async def test_an_older_model_gets_a_budget_for_thinking(api: Api) -> None:
     assert "thinking" not in api.standin.messages[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("thinking", "effort", "sent"),
     [
@@ -150,6 +152,7 @@ async def test_without_a_list_of_models_what_is_refused_is_learned(
     assert [body.get("thinking", {}).get("type") for body in api.standin.messages] == [*sent, sent[-1]]
 
 
+@pytest.mark.slow
 async def test_a_model_that_always_thinks_is_offered_the_tool_and_not_forced(api: Api) -> None:
     model = api.model()
     api.standin.thinks = True
@@ -181,6 +184,7 @@ async def test_a_parameter_that_a_gateway_refuses_is_left_out(api: Api, name: st
     assert name not in str(api.standin.messages[-1])
 
 
+@pytest.mark.slow
 async def test_the_longest_reply_is_the_models_own(api: Api) -> None:
     api.standin.models = {"claude-sonnet-5-5": 1_900}
     model = api.model()
@@ -276,6 +280,7 @@ async def test_faults_are_told_in_one_sentence(api: Api, answer: Any, kind: type
     assert "\n" not in str(error)
 
 
+@pytest.mark.slow
 async def test_a_wrong_key_and_an_unknown_model_name_their_settings(api: Api) -> None:
     assert "Set ANTHROPIC_API_KEY" in str(await api.error(api_key="sk-ant-wrong"))
     error = str(await api.error(model="claude-unknown"))

@@ -69,6 +69,7 @@ async def test_prompts_in_openais_format_are_not_redirected_to_another_host(
     assert other.requests == []
 
 
+@pytest.mark.slow
 async def test_a_redirect_within_the_host_is_followed() -> None:
     async def move(request: web.Request) -> web.StreamResponse:
         return web.Response(status=307, headers={"Location": "/new/v1/chat/completions"})

@@ -77,6 +77,7 @@ async def test_a_completion_is_asked_for_with_schema_and_limit(endpoint: Endpoin
     assert endpoint.standin.requests[0].headers["Authorization"] == f"Bearer {KEY}"
 
 
+@pytest.mark.slow
 async def test_text_usage_and_finish_reason_are_read(endpoint: Endpoint) -> None:
     usage = {"prompt_tokens": 100, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 64}}
     endpoint.standin.answers(Says("{}", usage=usage, finish_reason="length"))
@@ -252,12 +253,14 @@ async def test_an_endpoint_that_does_not_answer_in_time_may_be_tried_again(endpo
     assert str(error).endswith("did not answer in time.")
 
 
+@pytest.mark.slow
 async def test_nobody_at_the_address_may_be_tried_again(endpoint: Endpoint) -> None:
     error = await endpoint.error(base_url="http://127.0.0.1:9/v1")
     assert isinstance(error, ModelUnavailable)
     assert str(error) == "127.0.0.1:9 cannot be reached."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [SaysPlain("<html>"), SaysPlain("{broken", "application/json"), Says(body=["?"])])
 async def test_an_answer_that_is_no_completion_is_a_model_error(endpoint: Endpoint, answer: Says | SaysPlain) -> None:
     assert str(await endpoint.error(answer)).startswith(endpoint.model().host)
@@ -291,6 +294,7 @@ async def test_a_default_not_found_at_first_is_sought_again_at_the_first_call(en
     assert (unresolved, model.default_model) == ("", "gpt-test")
 
 
+@pytest.mark.slow
 async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

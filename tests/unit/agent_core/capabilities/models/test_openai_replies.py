@@ -226,6 +226,7 @@ async def test_after_an_error_that_names_the_accepted_efforts_only_these_are_sen
     assert sent == ["minimal", "low", "high", "high"]
 
 
+@pytest.mark.slow
 async def test_the_longest_reply_is_the_operators_the_endpoints_or_unknown(endpoint: Endpoint) -> None:
     endpoint.standin.facts = {"gpt-test": {"top_provider": {"max_completion_tokens": 65_536}}}
     model, limited = endpoint.model(), endpoint.model(reply_limit=9_000)
@@ -252,6 +253,7 @@ async def test_a_stream_that_stalls_is_told_from_a_slow_one(endpoint: Endpoint) 
     assert seen[-1].written() == '{"thoughts": '
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [" " * 1_000_000, JSON + "\n" * 1_000_000])
 async def test_blanks_without_end_end_the_reply(endpoint: Endpoint, text: str) -> None:
     endpoint.standin.answers(Says(text, piece=4_096))
@@ -344,6 +346,7 @@ async def test_an_absurd_completion_is_a_sentence(endpoint: Endpoint, streams: b
         await ask(endpoint.model(streams=streams))
 
 
+@pytest.mark.slow
 async def test_an_upstream_that_is_away_is_no_refusal_of_streaming(endpoint: Endpoint) -> None:
     endpoint.standin.answers(Fails(503, "upstream connect error"))
     model = endpoint.model()

@@ -71,6 +71,7 @@ async def test_a_schema_that_is_refused_in_any_words_is_left_out(
     assert ways(standin) == ["json_schema", "tool", "tool"]
 
 
+@pytest.mark.slow
 async def test_an_error_inside_the_endpoint_is_asked_around_once_and_not_learned(standin: OpenAIStandIn) -> None:
     model = OpenAIModel(base_url=standin.base_url, model="gpt-test")
     standin.answers(Fails(500, "Internal error."), Says("{}"), Fails(500, "Internal error."), Fails(500, "Away."))
@@ -203,6 +204,7 @@ def test_what_a_shorter_prompt_cannot_mend_is_not_too_large(message: str, status
     assert not is_too_large(refusal(message, status))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [413, 429])
 async def test_a_request_above_a_rate_limit_is_made_smaller(standin: OpenAIStandIn, status: int) -> None:
     said = "Request too large for gpt-test on tokens per min (TPM): Limit 10000, Requested 13000."

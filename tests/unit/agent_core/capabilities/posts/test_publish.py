@@ -110,6 +110,7 @@ async def test_the_same_text_is_told_as_a_duplicate(standin: XStandIn) -> None:
     assert standin.posted == ["Hello."]
 
 
+@pytest.mark.slow
 async def test_wrong_keys_are_told_without_them(standin: XStandIn) -> None:
     assert await refusal(commands(standin, access_token_secret="other")) == (
         "X does not accept the keys (401): the operator should check "
@@ -120,6 +121,7 @@ async def test_wrong_keys_are_told_without_them(standin: XStandIn) -> None:
 MAYBE = "It is not known whether the text was posted: have somebody look before it is sent again."
 
 
+@pytest.mark.slow
 async def test_a_connection_that_breaks_leaves_open_whether_it_was_posted(standin: XStandIn) -> None:
     standin.says(Says(-1))
     assert await refusal(commands(standin)) == f"X cannot be reached (ConnectionError). {MAYBE}"

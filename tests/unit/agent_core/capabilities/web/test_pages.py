@@ -108,6 +108,7 @@ async def test_a_pdf_is_read_where_documents_are(site: Site) -> None:
             await WEB.page(site.url(path), ANYWHERE)
 
 
+@pytest.mark.slow
 async def test_a_page_that_needs_javascript_is_told_as_such_where_nothing_can_draw_it(site: Site) -> None:
     site.answers["/"] = page(SCRIPTED)
     read = await WEB.page(site.url(), ANYWHERE)
