@@ -26,9 +26,11 @@ APPROVERS = Option("anyone", "Anyone here"), Option("owner", "Only me", "Only I 
 BRIEFLY = "The text only, the rest under Thoughts"
 VERBOSITIES = Option("full", "All thoughts"), Option("brief", BRIEFLY, f"Cards show {BRIEFLY[0].lower()}{BRIEFLY[1:]}")
 FREE = tuple(Option(risk, risk, f"Run without asking: {risk}") for risk in RISK_CLASSES)
+TWO = tuple(Option(risk, risk, f"Two people approve: {risk}") for risk in RISK_CLASSES)
 REASONING = tuple(Option(effort, effort, f"Reasoning effort: {effort}") for effort in EFFORTS)
 OPERATORS_EFFORT = Option(DEFAULT_EFFORT, "As the operator set it")
 UNTICKED = "If you tick nothing, every command asks."
+ONE_IS_ENOUGH = "If you tick nothing, one person approves."
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
 MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
@@ -44,7 +46,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
     name, role, goals, budget, model = (
         beginning(readable(values.get(field, "")), most) for field, most in LONGEST.items()
     )
-    free = tuple(risk for risk in RISK_CLASSES if values.get(f"free.{risk}"))
+    free, two = (tuple(risk for risk in RISK_CLASSES if values.get(f"{kind}.{risk}")) for kind in ("free", "two"))
     effort, approvers = values.get("effort") or DEFAULT_EFFORT, values.get("approvers") or "anyone"
     parts = (
         Said(said, "small") if said else None,
@@ -58,6 +60,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         Field("model", "Model", text=one_line(model), placeholder="The default model", is_extra=True),
         _one_of("effort", "Reasoning effort", (OPERATORS_EFFORT, *REASONING), effort, is_menu=True),
         Field("free", "Run without asking", "several of", "", UNTICKED, options=FREE, chosen=free, is_extra=True),
+        Field("two", "Two people approve", "several of", "", ONE_IS_ENOUGH, options=TWO, chosen=two, is_extra=True),
         _one_of("approvers", "Who may approve", APPROVERS, approvers),
         _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "full"),
     )

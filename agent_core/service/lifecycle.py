@@ -101,7 +101,7 @@ class AgentLifecycle(TransactionalService):
         if tidy.budget is None:
             tidy = replace(tidy, budget=self.default_budget)
         if origin.by.kind != "member":
-            tidy = replace(tidy, policy=Policy(verbosity=tidy.policy.verbosity))
+            tidy = replace(tidy, policy=Policy(two=tidy.policy.two, verbosity=tidy.policy.verbosity))
 
         async def act(work: UnitOfWork) -> Agent:
             if taken := await work.agents.find_by_name(origin.channel, tidy.name):

@@ -10,6 +10,7 @@ from adapters.screens.buttons import foreign_button_error
 from adapters.screens.text_fit import beginning, fits, units
 from adapters.screens.visible_text import readable
 from adapters.slack.outbound.blocks import MAX_VALUE
+from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 
@@ -68,16 +69,19 @@ def _fields(draft: AgentDraft) -> list[Any]:
         [readable(goal) for goal in draft.goals],
         readable(draft.model),
     ]
-    return [*texts, budget, policy.approvers, policy.verbosity, draft.effort]
+    return [*texts, budget, policy.approvers, policy.verbosity, draft.effort, [*policy.two]]
 
 
 def _draft(fields: Any) -> AgentDraft:
     name, role, goals, model, budget, approvers, verbosity, *rest = fields
-    (effort,) = rest or ("",)  # older buttons have none
+    effort = rest[0] if rest else ""  # older buttons lack it, and the classes after it
+    two = rest[1] if len(rest) > 1 else []
     texts = [name, role, model, effort, *goals]
     if not (all(isinstance(text, str) for text in texts) and isinstance(goals, list)):
         raise TypeError
     if approvers not in get_args(Approvers) or verbosity not in get_args(Verbosity):
+        raise ValueError
+    if not {*two} <= {*RISK_CLASSES}:
         raise ValueError
     return AgentDraft(
         name=name,
@@ -86,7 +90,7 @@ def _draft(fields: Any) -> AgentDraft:
         model=model,
         effort=effort,
         budget=None if budget is None else Decimal(budget),
-        policy=Policy(approvers=approvers, verbosity=verbosity),
+        policy=Policy(approvers=approvers, two=tuple(two), verbosity=verbosity),
     )
 
 

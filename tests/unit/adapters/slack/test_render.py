@@ -653,7 +653,8 @@ Mention Signoff and say what you want done, or press New agent:
 
 
 def test_a_drafted_agent_is_carried_by_its_buttons() -> None:
-    draft = AgentDraft(name="Racket", role="a tester", goals=("Find strings",), budget=Decimal("1.50"))
+    policy = Policy(two=("execute",))
+    draft = AgentDraft(name="Racket", role="a tester", goals=("Find strings",), budget=Decimal("1.50"), policy=policy)
     message = offer_message(draft, "find strings", said="Drafted.")
     assert read(message.blocks) == snapshot(
         [
