@@ -868,6 +868,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "Model: <small>",
             "Reasoning effort: <>",
             "Run without asking: <>",
+            "Two people approve: <>",
             "Who may approve: <>",
             "Cards show: <>",
         ]
