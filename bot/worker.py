@@ -1,4 +1,4 @@
-"""Runs an engine until it is stopped. An unexpected error pauses the agent and is logged."""
+"""Runs jobs until a signal ends them. An unexpected error of an agent pauses it and is logged."""
 
 import asyncio
 import logging

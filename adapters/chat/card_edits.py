@@ -1,4 +1,4 @@
-"""Edits of messages: those of one card are joined, each is recorded first, and a refused one holds back no other.
+"""Edits of messages, about one a second in each channel: those of one card are joined, and each is recorded first.
 
 Commands that run under one approval change their common card faster than people read and platforms allow. Each channel
 gets about one such edit a second, with the newest state. Until it is sent, the turn counts as not shown, so that a

@@ -1,7 +1,7 @@
-"""What each tool does: one read or one call of the service, for one person in one channel.
+"""The tools of MCP clients: list, create, read, wait, write notes, read files. None decides, resumes or changes a policy.
 
-There is no tool that decides, resumes, or changes a budget or a policy. The person is a guest, so that the service
-would refuse these too.
+Each is one read or one call of the service, for one person in one channel. The person is a guest, so that the service
+would refuse decisions too.
 """
 
 import asyncio

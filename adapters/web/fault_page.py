@@ -1,4 +1,4 @@
-"""The page for a request that failed through no fault of the person's. It reads nothing from the database."""
+"""The page for a request that failed through no fault of the person's: it keeps what they wrote, to send it again."""
 
 from aiohttp import web
 

@@ -1,4 +1,4 @@
-"""Calls Discord's API and translates its errors to errors of the core. discord.py itself waits for rate limits."""
+"""Logs in to Discord, tests a token, and wraps each call of discord.py: its errors become errors of the core."""
 
 import asyncio
 import random

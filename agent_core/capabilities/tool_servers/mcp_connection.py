@@ -25,7 +25,7 @@ from agent_core.capabilities.tool_servers.answers import (
 )
 from agent_core.capabilities.tool_servers.people_calls import PeopleCalls
 from agent_core.capabilities.tool_servers.questions import elicitation_callback
-from agent_core.capabilities.tool_servers.readable_results import ReadableResults, read_results
+from agent_core.capabilities.tool_servers.result_filter import ReadableResults, read_results
 from agent_core.capabilities.tool_servers.sign_in_provider import sign_in_provider
 from agent_core.capabilities.tool_servers.sign_ins import SignIns
 from agent_core.capabilities.tool_servers.transports import (

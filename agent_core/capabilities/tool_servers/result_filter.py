@@ -1,4 +1,4 @@
-"""Results of a tool server, item by item: one that is not of the protocol takes no other with it.
+"""Stands between transport and SDK: drops the parts of results and lists for which the SDK would refuse the whole.
 
 The SDK refuses a result as a whole. But a tool that has run is no failure because of one part of its answer, and a tool
 that is described wrongly is no reason to lose the others.
