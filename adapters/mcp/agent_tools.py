@@ -1,4 +1,4 @@
-"""The tools of MCP clients: list, create, read, wait, write notes, read files. None decides, resumes or changes a policy.
+"""The tools of MCP clients: list, create, read, wait, write notes, read files. None decides or changes a policy.
 
 Each is one read or one call of the service, for one person in one channel. The person is a guest, so that the service
 would refuse decisions too.
