@@ -187,7 +187,7 @@ class ResultTexts:
         return "" if agent.is_at_rest or self.has_workers() else NO_WORKER
 
     def turn(self, agent: Agent, turn: Turn, most: int = MAX_ENTRY_CHARACTERS) -> TurnText:
-        by = turn.approvals[-1].by if turn.approvals else turn.ended_by
+        by = turn.decided_by
         arguments = json.dumps(dict(turn.call.arguments), ensure_ascii=False, default=str)
         return TurnText(
             agent=self.shown(agent.title, MAX_LINE_CHARACTERS),

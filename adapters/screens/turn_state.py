@@ -17,7 +17,7 @@ STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "qui
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
 WAITS: StateParts = ("waiting for a decision",)
-WAITS_FOR_TWO: StateParts = ("waiting for two people",)
+WAITS_FOR_TWO: StateParts = ("waiting for two people to approve",)
 
 
 def state_text(parts: StateParts) -> str:

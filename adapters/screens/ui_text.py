@@ -83,6 +83,9 @@ def free_text(agent: Agent) -> str:
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.free_chooser})"
 
 
+SECOND = "Another person must approve it too."
+
+
 def two_text(agent: Agent) -> str:
     """Which risk classes two people approve, or "" if one person approves every command."""
     return f"Two people approve: {', '.join(agent.policy.two)}" if agent.policy.two else ""

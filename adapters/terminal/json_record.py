@@ -11,7 +11,7 @@ ENDED = ("done", "rejected", "withdrawn")
 def turn_as_json(turn: Turn) -> str:
     """The JSON object of a turn, in ASCII only, so that it has no terminal control characters."""
     thoughts = turn.proposal.thoughts
-    by = turn.approvals[-1].by if turn.approvals else turn.ended_by
+    by = turn.decided_by
     whole = {
         "number": turn.number,
         "command": turn.call.name,

@@ -112,7 +112,7 @@ def said_text(text: str, look: Look) -> str:
 
 def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
     """The answers that a person can type, and the input prompt. `can_approve_more`: whether `y -N` is offered."""
-    proposed = PROPOSED if can_approve_more else PROPOSED.replace(LEASE_KEY, "")
+    proposed = PROPOSED if can_approve_more and not turn.needs_two else PROPOSED.replace(LEASE_KEY, "")
     keys = INTERRUPTED if turn.state == "interrupted" else proposed
     return f"{look.paint(keys, 'bold')}\n> "
 

@@ -7,7 +7,7 @@ from typing import Literal, cast, get_args
 
 from adapters.screens.buttons import Button
 from adapters.screens.cards import spend_text, status_text
-from adapters.screens.ui_text import RESUME_TO_READ, HelpText, first_word, size_text
+from adapters.screens.ui_text import RESUME_TO_READ, SECOND, HelpText, first_word, size_text
 from adapters.typed.answers import Answer
 from adapters.typed.command_lines import ThreadVerb
 from adapters.typed.management_commands import ManagementCommands
@@ -249,6 +249,9 @@ class ActionDispatcher:
             return Answer(reviewed_text(number), is_wanted=True)
         button = replace(button, times=_times(rest)) if button.verb == "approve" else button
         await self.press(button, FormInput(text=rest), origin)
+        _, turn = await self.views.turn(origin.channel, TurnId(button.subject))
+        if turn.first_approval:
+            return Answer(f"1 of 2. {SECOND}")
         return Answer(
             "rejected" if button.verb == "reject" else f"approved ×{button.times}" if button.times > 1 else "approved"
         )

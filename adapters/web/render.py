@@ -30,6 +30,7 @@ from adapters.screens.ui_text import (
     model_text,
     most_times,
     size_text,
+    two_text,
 )
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.tool_settings import source_title, uses_text
@@ -160,6 +161,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     deletion_note,
     effort_text,
     free_text,
+    two_text,
     model_text,
     kind_of,
     most_times,

@@ -119,6 +119,7 @@ class ActStep:
     ) -> Outcome:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
         turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
+        turn = turn.marked_for_two(agent.policy, by_operator=self.runner.commands.needs_two(turn.call.name))
         reason = remark or why_not_allowed_now(agent, turn)
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec

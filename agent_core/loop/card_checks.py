@@ -34,8 +34,8 @@ def ask_again(agent: Agent, asked: Turn, spec: CommandSpec | None, now: datetime
     """People are asked again about a turn that was shown otherwise, with what the command is now."""
     asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
     if spec:
-        needs_two = asked.needs_two or spec.needs_two
-        asked = replace(asked, source=spec.source, risks=spec.risks, always_asks=spec.always_asks, needs_two=needs_two)
+        asked = replace(asked, source=spec.source, risks=spec.risks, always_asks=spec.always_asks)
+        asked = asked.marked_for_two(agent.policy, by_operator=spec.needs_two)
     return move(agent, asked, Awaiting(), now)
 
 

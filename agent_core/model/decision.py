@@ -88,6 +88,8 @@ class Policy:
 
 def two_problem(policy: Policy) -> str:
     """What is wrong with the classes that two people approve. Return "" if nothing is."""
+    if both := [risk for risk in policy.two if risk in policy.free]:
+        return f"{', '.join(both)} cannot both run without asking and need two people."
     if policy.two and policy.approvers == "owner":
         return f"Two people approve {', '.join(policy.two)}, so more than one person must be allowed to approve."
     return ""

@@ -132,7 +132,7 @@ def draft_problems(draft: AgentDraft) -> dict[str, str]:
     if problem := effort_problem(draft.effort):
         problems["effort"] = problem
     if problem := two_problem(draft.policy):
-        problems["approvers"] = problem
+        problems["free" if set(draft.policy.two) & set(draft.policy.free) else "approvers"] = problem
     return problems
 
 

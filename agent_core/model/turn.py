@@ -192,9 +192,20 @@ class Turn:
         )
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
+    @property
+    def decided_by(self) -> Actor | None:
+        """Who decided last; None while people are asked, and for a turn that a Stop withdrew who stopped."""
+        if self.state == "withdrawn":
+            return self.ended_by
+        return self.approvals[-1].by if self.approvals and not self.first_approval else None
+
     def requires_two(self, policy: Policy) -> bool:
         """Whether two people must approve it. What tightened the policy since counts, what loosened it does not."""
         return self.needs_two or not set(self.risks).isdisjoint(policy.two)
+
+    def marked_for_two(self, policy: Policy, *, by_operator: bool = False) -> Self:
+        """The turn, with `needs_two` if the policy or the operator wants it now."""
+        return replace(self, needs_two=by_operator or self.requires_two(policy))
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime) -> Self:
         """Add a decision; raise AlreadyDecided or NotPossible unless the turn is proposed.
@@ -203,12 +214,8 @@ class Turn:
         """
         if self.state != "proposed":
             raise self._already()
-        first = self.first_approval
-        if self.needs_two and not isinstance(decision, Reject):
-            if first and first.by.id == by.id:
-                raise NotPossible(f"You approved turn {self.number} already: another person must approve it too.")
-            if first is None or isinstance(decision, ApproveEdited):
-                return replace(self, approvals=(Approval(by, at, decision),), asked_at=at)
+        if self.needs_two and not isinstance(decision, Reject) and (waiting := self._approve_first(decision, by, at)):
+            return waiting
         decided = replace(self, approvals=(*self.approvals, Approval(by, at, decision)), remark="")
         match decision:
             case Reject():
@@ -216,6 +223,15 @@ class Turn:
             case Approve() | ApproveEdited():
                 return replace(decided, state="approved")
         assert_never(decision)
+
+    def _approve_first(self, decision: Approve | ApproveEdited, by: Actor, at: datetime) -> Self | None:
+        """The turn that waits for the second of two people; None if this person is the second."""
+        first = self.first_approval
+        if first and first.by.id == by.id:
+            raise NotPossible(f"You approved turn {self.number} already: another person must approve it too.")
+        if isinstance(decision, ApproveEdited) and decision.arguments != self.call.arguments:
+            return replace(self, approvals=(Approval(by, at, decision),), asked_at=at)
+        return None if first else replace(self, approvals=(Approval(by, at, Approve()),))
 
     def reopen(self, at: datetime) -> Self:
         """The proposal again; raise NotPossible unless it was rejected by a reply a moment ago."""

@@ -14,7 +14,7 @@ from agent_core.oversight.policy import is_preapproved, may_decide
 from agent_core.oversight.untrusted_content import requires_approval
 
 PEOPLE = 2  # who approve a command that needs two
-ONE_APPROVED = "Two people must approve this, and one did."
+ONE_APPROVED = "Two people must approve this now."
 PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 MAX_SAME_CALLS = 2
 MAX_FAILURES_IN_A_ROW = 2
@@ -30,7 +30,7 @@ def require_approvable(times: int) -> None:
 
 def require_one_command(times: int, agent: Agent, turn: Turn) -> None:
     """Raise InvalidInput for an Approve ×N of a command that two people approve."""
-    if times > 1 and turn.requires_two(agent.policy):
+    if times != 1 and turn.requires_two(agent.policy):
         raise InvalidInput({"times": f"Two people approve {turn.call.name}, one command at a time: press Approve."})
 
 

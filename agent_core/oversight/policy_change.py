@@ -22,6 +22,9 @@ def change_policy(agent: Agent, change: PolicyChange, by: Actor, at: datetime) -
     may no longer decide end. What is loosened holds for later proposals: an open one waits for people as before.
     """
     changed = replace(agent, policy=change.apply(agent.policy))
+    if dropped := [risk for risk in change.free if risk in changed.policy.two]:
+        said = f"Nothing was changed. Two people approve {', '.join(dropped)}, so it cannot run without asking."
+        raise InvalidInput({"free": said})
     if problem := two_problem(changed.policy):
         raise InvalidInput({"approvers": f"Nothing was changed. {problem}"})
     if set(changed.policy.free) - set(agent.policy.free):

@@ -19,7 +19,13 @@ from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn, Undo
 from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
+from agent_core.service.decisions import (
+    record_decision,
+    require_as_shown,
+    require_one_person,
+    settle_turn,
+    validate_decision,
+)
 from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.lifecycle import AgentLifecycle
@@ -92,6 +98,7 @@ class AgentDecisions(TransactionalService):
             if turn.state == "proposed":
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
+            turn = turn.marked_for_two(agent.policy, by_operator=self.commands.needs_two(turn.call.name))
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             self.waker.wake(work, agent.id)
             return await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
@@ -211,6 +218,8 @@ class AgentDecisions(TransactionalService):
             require_may_decide(agent, origin.by)
             if turn.state == "interrupted":
                 require_as_shown(turn, shown)
+                turn = turn.marked_for_two(agent.policy, by_operator=self.commands.needs_two(turn.call.name))
+                require_one_person(turn, settlement)
             answered = settle_turn(turn, settlement, by=origin.by, at=self.clock.now())
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
             if agent.lease and answered.state == "done":  # the command may have run, so it counts

@@ -74,6 +74,9 @@ def _for_two(agent: Agent, turn: Turn, decision: Decision) -> Turn:
         require_one_command(decision.times, agent, turn)
     if agent.policy.approvers == "owner" and not isinstance(decision, Reject):
         raise NotPossible(f"Two people approve {turn.call.name}, and only {agent.owner} may: let anyone approve first.")
+    if agent.channel.surface == "terminal" and not isinstance(decision, Reject):
+        way = "reject it, or let one person approve: policy one CLASS"
+        raise NotPossible(f"Two people approve {turn.call.name}, and a terminal has one: {way}.")
     first = turn.first_approval
     holds = first is not None and may_decide(agent, first.by)
     return replace(turn, needs_two=True, approvals=turn.approvals if holds else ())
@@ -83,6 +86,12 @@ def require_as_shown(turn: Turn, shown: str) -> None:
     """Raise ChangedSinceShown unless `shown` is the hash of the turn as it is now."""
     if shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
+
+
+def require_one_person(turn: Turn, settlement: Settlement) -> None:
+    """Raise NotPossible for Run again of a command that two people approve: it would lose that it may have run."""
+    if settlement == "run again" and turn.needs_two:
+        raise NotPossible(f"Two people approve {turn.call.name}: press Skip, and the agent may propose it again.")
 
 
 def settle_turn(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) -> Turn:

@@ -254,7 +254,8 @@ class AgentLifecycle(TransactionalService):
 def _creation_detail(agent: Agent) -> str:
     """What the decision log says about a new agent: role, goals, and classes that need no approval."""
     free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
-    return f"{agent.role} · {'; '.join(agent.goals)}{free}"
+    two = f" · two people approve: {', '.join(agent.policy.two)}" if agent.policy.two else ""
+    return f"{agent.role} · {'; '.join(agent.goals)}{free}{two}"
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:

@@ -124,7 +124,9 @@ class Command:
 
     def approved_by_two(self, classes: Collection[RiskClass]) -> "Command":
         """A copy of the command, which two people approve if it is of one of these classes."""
-        return replace(self, spec=replace(self.spec, needs_two=not set(self.spec.risks).isdisjoint(classes)))
+        return replace(
+            self, spec=replace(self.spec, needs_two=self.spec.needs_two or not set(self.spec.risks).isdisjoint(classes))
+        )
 
     def switched_by_model(self, off_for: Callable[[str], str]) -> "Command":
         """A copy of the command that is offered only to agents of some models. Its preview has to check it as well."""
@@ -250,6 +252,11 @@ class Commands:
         command = self.get(call.name)
         await self.check_use(command.spec, context)
         return await command.run(call.arguments, context)
+
+    def needs_two(self, name: str) -> bool:
+        """Whether two people approve the command, whatever a policy says."""
+        known = self._find(name)
+        return known is not None and known.spec.needs_two
 
     def finishes(self, name: str) -> bool:
         """Whether the agent's work ends when this command succeeds."""

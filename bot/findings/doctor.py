@@ -75,6 +75,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *features.pop(MODELS),
         *database,
         _retention(settings),
+        *_two_people(settings),
         _data_folder(settings.home),
         *files,
         *_open_files(settings),
@@ -131,6 +132,13 @@ def _retention(settings: Settings) -> Finding:
     log = f"the decision log keeps {counted(settings.audit_days, 'day')}" if settings.audit_days else ""
     why = ", ".join(filter(None, (agents, log))) or "everything is kept until people delete it"
     return Finding(name="retention", state="on", why=why, variable="HISTORY_DAYS, AUDIT_DAYS")
+
+
+def _two_people(settings: Settings) -> tuple[Finding, ...]:
+    if not settings.two_people:
+        return ()
+    why = f"every command of class {', '.join(settings.two_people)} needs the approval of two people"
+    return (Finding(name="two people", state="on", why=why, variable="TWO_PEOPLE"),)
 
 
 def _web(settings: Settings) -> Finding:

@@ -20,24 +20,24 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_200, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_210, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(780, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_720, ("agent_core/persistence",)),
     "loop": Room(2_020, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
     "prompt": Room(1_340, ("agent_core/prompt",)),
-    "service": Room(2_720, ("agent_core/service",)),
+    "service": Room(2_740, ("agent_core/service",)),
     "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(660, ("agent_core/ports",)),
-    "toolset": Room(1_130, ("agent_core/toolset", "agent_core/plugins")),
+    "toolset": Room(1_140, ("agent_core/toolset", "agent_core/plugins")),
     "capabilities": Room(16_450, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(850, ("agent_core/testing",)),
     "assembly": Room(430, ("agent_core",)),
-    "screens": Room(4_420, ("adapters",)),
+    "screens": Room(4_430, ("adapters",)),
     "slack and discord": Room(6_100, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_360, ("adapters/web", "adapters/terminal")),
     "bot": Room(3_260, ("bot",)),
-    "tests": Room(65_210, ("tests",)),
+    "tests": Room(65_300, ("tests",)),
     "benchmarks": Room(2_570, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

@@ -6,6 +6,7 @@ import pytest
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
+from tests.scenario.page import PageChat
 from tests.scenario.surfaces import Name, opened
 from tests.scenario.test_signed_off import WAIT, clerk, on_each_surface
 
@@ -58,3 +59,19 @@ async def test_one_person_cannot_be_both_and_an_edit_starts_again(surface: Name,
         await edited.press("Approve")
         await ana.asks("do_nothing")
         assert await ana.file("notes.md") == "Ben's\n"
+
+
+@pytest.mark.proves("two:people")
+async def test_the_list_of_what_waits_says_one_of_two_and_stays(tmp_path: Path) -> None:
+    async with opened("web", ScriptedModel(WAIT, writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
+        ana = await clerk(scene)
+        assert isinstance(ana, PageChat)
+        waiting = await ana.asks("do_nothing")
+        await ana.says("!policy two write")
+        assert await ana.sees("@ana set the policy: two people approve: write.")
+        await waiting.press("Approve")
+        card = await ana.asks("write_to_file")
+        assert "Approve ×N" not in card.text
+        await card.press("Approve")
+        async with ana.session.get(f"{ana.base}/") as page:
+            assert (page.status, "1 of 2 · approved by @ana" in await page.text()) == (200, True)

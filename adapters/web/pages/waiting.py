@@ -8,6 +8,7 @@ from aiohttp import web
 
 from adapters.screens.buttons import Button
 from adapters.screens.cards import turn_card
+from adapters.screens.ui_text import SECOND
 from adapters.typed.actions import FormInput
 from adapters.web import identity
 from adapters.web.page_context import GENERAL, WebContext
@@ -148,4 +149,7 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> R
     except PersonError as error:
         return Receipt(f"{name}: {error}", is_approved=False)
     workspace.outcomes.note(origin.by, pick.channel, pick.turn)
+    _, after = await workspace.views.turn(pick.channel, pick.turn)
+    if after.first_approval:
+        return Receipt(f"{name}: 1 of 2. {SECOND}", is_approved=False)
     return Receipt(f"{name}: approved.", is_approved=True)

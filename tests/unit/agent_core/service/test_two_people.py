@@ -8,7 +8,7 @@ from adapters.screens.cards import turn_card
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
+from agent_core.model.command import Interrupted, RiskClass
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, PolicyChange, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import Actor
@@ -101,12 +101,15 @@ async def test_one_person_rejects(decision: Reject) -> None:
 async def test_no_number_of_commands_is_approved_and_no_free_class_covers_them() -> None:
     pair = Pair(Policy(free=("read",)))
     await pair.opened()
-    await pair.change(replace(TWO, free=("write",)))
+    await pair.change(TWO)
+    with pytest.raises(InvalidInput, match="Two people approve write, so it cannot run without asking"):
+        await pair.change(PolicyChange(free=("write",)))
     turn = await pair.settled()
     assert pair.agent.policy == Policy(free=("read",), two=("write",))
     assert [button.label for button in turn_card(pair.agent, turn).buttons if "×" in button.label] == []
-    with pytest.raises(InvalidInput, match="one command at a time"):
-        await pair.decide(turn, ANA, Approve(times=3))
+    for times in (3, 0, -3):
+        with pytest.raises(InvalidInput, match="one command at a time"):
+            await pair.decide(turn, ANA, Approve(times=times))
 
 
 @pytest.mark.proves("policy:tighter")
@@ -117,7 +120,7 @@ async def test_a_lease_ends_before_a_command_that_two_people_approve() -> None:
     await pair.change(TWO)
     asked = await pair.settled()
     assert (asked.number, asked.state, asked.needs_two) == (1, "proposed", True)
-    assert asked.remark == "Two people must approve this, and one did."
+    assert asked.remark == "Two people must approve this now."
 
 
 @pytest.mark.proves("policy:tighter")
@@ -126,7 +129,7 @@ async def test_a_card_that_is_open_follows_a_stricter_policy_and_keeps_it_under_
     turn = await pair.opened()
     await pair.change(TWO)
     asked = await pair.settled()
-    assert turn_card(pair.agent, asked).standing == "waiting for two people"
+    assert turn_card(pair.agent, asked).standing == "waiting for two people to approve"
     await pair.change(ONE)
     assert (await pair.decide(turn, ANA)).state == "proposed"
     assert (await pair.decide(turn, BEN)).state == "approved"
@@ -174,3 +177,56 @@ async def test_where_the_operator_wants_two_and_only_the_owner_approves_it_says_
     with pytest.raises(NotPossible, match="only @ana may: let anyone approve first"):
         await pair.decide(turn, ANA)
     assert (await pair.decide(turn, ANA, Reject("No"))).state == "rejected"
+
+
+@pytest.mark.proves("two:floor")
+@pytest.mark.parametrize("is_approved", [False, True])
+async def test_what_the_operator_names_after_a_turn_was_made_counts_for_it(is_approved: bool) -> None:
+    pair, named = Pair(), for_two("write").by_name
+    turn = await pair.opened()
+    if is_approved:
+        await pair.decide(turn, ANA)
+    pair.stage.commands.by_name |= named
+    if is_approved:
+        turn = await pair.settled()
+        assert (turn.number, turn.needs_two, turn.remark) == (1, True, "Two people must approve this now.")
+    assert (await pair.decide(turn, ANA)).state == "proposed"
+    assert (await pair.decide(turn, BEN)).state == "approved"
+
+
+async def test_an_interrupted_command_of_two_people_is_not_run_again_by_one() -> None:
+    pair = Pair(TWO_PEOPLE)
+    turn = await pair.opened()
+    interrupted = replace(turn, needs_two=False, state="interrupted", result=Interrupted(output="half"))
+    async with pair.stage.database.begin() as work:
+        await work.turns.get(turn.channel, turn.id)
+        work.turns.save(interrupted)
+        await work.commit()
+    decisions, shown = pair.stage.service.decisions, interrupted.control_hash
+    with pytest.raises(NotPossible, match="press Skip, and the agent may propose it again"):
+        await decisions.settle(turn.id, "run again", pair.stage.origin(ANA), shown=shown)
+    assert (await decisions.settle(turn.id, "it ran", pair.stage.origin(ANA), shown=shown))[1].state == "done"
+
+
+async def test_a_form_with_one_class_in_both_lists_is_refused() -> None:
+    both = Policy(free=("write",), two=("write",))
+    with pytest.raises(InvalidInput, match="write cannot both run without asking and need two people"):
+        AgentDraft(name="A", role="b", goals=("c",), policy=both).tidied()
+    pair = Pair()
+    await pair.opened()
+    with pytest.raises(InvalidInput, match="so it cannot run without asking"):
+        await pair.change(PolicyChange.between(ONE_PERSON, both))
+
+
+async def test_an_edit_that_changes_nothing_is_the_second_approval() -> None:
+    pair = Pair(TWO_PEOPLE)
+    turn = await pair.opened()
+    await pair.decide(turn, ANA)
+    assert (await pair.decide(turn, BEN, ApproveEdited(turn.call.arguments))).state == "approved"
+
+
+async def test_who_stopped_it_decided_and_not_the_first_of_two() -> None:
+    pair = Pair(TWO_PEOPLE)
+    turn = await pair.opened()
+    first = await pair.decide(turn, ANA)
+    assert (first.decided_by, first.stop(BEN, first.proposed_at).decided_by) == (None, BEN)
