@@ -35,7 +35,7 @@ ROOMS: Mapping[str, Room] = {
     "assembly": Room(430, ("agent_core",)),
     "screens": Room(4_430, ("adapters",)),
     "slack and discord": Room(6_100, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(3_360, ("adapters/web", "adapters/terminal")),
+    "web and terminal": Room(3_370, ("adapters/web", "adapters/terminal")),
     "bot": Room(3_260, ("bot",)),
     "tests": Room(65_300, ("tests",)),
     "benchmarks": Room(2_570, ("benchmarks",)),
