@@ -325,7 +325,7 @@ def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Bu
             return (*question_buttons(turn), Button("stop", agent.id), *revoke)
         case "interrupted":
             return (
-                Button("run again", turn.id, shown=shown),
+                *(() if turn.needs_two else (Button("run again", turn.id, shown=shown),)),
                 Button("it ran", turn.id, shown=shown),
                 Button("skip", turn.id, shown=shown),
                 Button("stop", agent.id),

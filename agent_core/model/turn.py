@@ -194,7 +194,7 @@ class Turn:
 
     @property
     def decided_by(self) -> Actor | None:
-        """Who decided last; None while people are asked, and for a turn that a Stop withdrew who stopped."""
+        """Who decided last; None while a proposal waits, and for a turn that a Stop withdrew who stopped."""
         if self.state == "withdrawn":
             return self.ended_by
         return self.approvals[-1].by if self.approvals and not self.first_approval else None
@@ -214,8 +214,11 @@ class Turn:
         """
         if self.state != "proposed":
             raise self._already()
-        if self.needs_two and not isinstance(decision, Reject) and (waiting := self._approve_first(decision, by, at)):
-            return waiting
+        if self.needs_two and not isinstance(decision, Reject):
+            if isinstance(decision, ApproveEdited) and not self._is_changed(decision):
+                decision = Approve()
+            if waiting := self._approve_first(decision, by, at):
+                return waiting
         decided = replace(self, approvals=(*self.approvals, Approval(by, at, decision)), remark="")
         match decision:
             case Reject():
@@ -229,9 +232,13 @@ class Turn:
         first = self.first_approval
         if first and first.by.id == by.id:
             raise NotPossible(f"You approved turn {self.number} already: another person must approve it too.")
-        if isinstance(decision, ApproveEdited) and decision.arguments != self.call.arguments:
+        if isinstance(decision, ApproveEdited):
             return replace(self, approvals=(Approval(by, at, decision),), asked_at=at)
-        return None if first else replace(self, approvals=(Approval(by, at, Approve()),))
+        return None if first else replace(self, approvals=(Approval(by, at, decision),))
+
+    def _is_changed(self, edit: ApproveEdited) -> bool:
+        """Whether an edit gives another command, as its hash tells: 1 and true differ."""
+        return replace(self.call, arguments=edit.arguments).canonical != self.call.canonical
 
     def reopen(self, at: datetime) -> Self:
         """The proposal again; raise NotPossible unless it was rejected by a reply a moment ago."""

@@ -11,7 +11,7 @@ from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
 from agent_core.oversight.lease import grant, require_approvable, require_one_command, require_within_limit
-from agent_core.oversight.policy import may_decide, require_may_decide
+from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import may_others_write
 from agent_core.toolset.arguments import argument_faults
@@ -42,8 +42,9 @@ async def record_decision(
     Where two people must approve, the first approval changes the turn alone, which stays open.
     """
     require_may_decide(agent, by)
-    if turn.requires_two(agent.policy):
-        turn = _for_two(agent, turn, decision)
+    if turn.requires_two(agent.policy) and turn.state == "proposed":
+        _require_for_two(agent, turn, decision)
+        turn = replace(turn, needs_two=True)
     answered = turn.decide(decision, by=by, at=at)
     if answered.first_approval:
         detail = " · ".join(filter(None, ("1 of 2", detail_of(decision))))
@@ -68,18 +69,17 @@ async def record_decision(
     return changed, answered
 
 
-def _for_two(agent: Agent, turn: Turn, decision: Decision) -> Turn:
-    """The turn as two people approve it, without a first approval by a person who may not decide any more."""
+def _require_for_two(agent: Agent, turn: Turn, decision: Decision) -> None:
+    """Raise InvalidInput for an Approve ×N, NotPossible where there is no second person; anybody may reject."""
+    if isinstance(decision, Reject):
+        return
     if isinstance(decision, Approve):
         require_one_command(decision.times, agent, turn)
-    if agent.policy.approvers == "owner" and not isinstance(decision, Reject):
+    if agent.policy.approvers == "owner":
         raise NotPossible(f"Two people approve {turn.call.name}, and only {agent.owner} may: let anyone approve first.")
-    if agent.channel.surface == "terminal" and not isinstance(decision, Reject):
-        way = "reject it, or let one person approve: policy one CLASS"
-        raise NotPossible(f"Two people approve {turn.call.name}, and a terminal has one: {way}.")
-    first = turn.first_approval
-    holds = first is not None and may_decide(agent, first.by)
-    return replace(turn, needs_two=True, approvals=turn.approvals if holds else ())
+    if agent.channel.surface == "terminal":
+        way = "Reject it; after policy one CLASS, one person approves the next one"
+        raise NotPossible(f"Two people approve {turn.call.name}, and a terminal has one. {way}.")
 
 
 def require_as_shown(turn: Turn, shown: str) -> None:

@@ -91,15 +91,14 @@ class AuditEntry:
 
         `source`: name and version of the plugin or server that added the command, or "".
         """
-        last = turn.approvals[-1]
-        approval = next((each for each in turn.approvals if isinstance(each.decision, ApproveEdited)), last)
-        entry = cls.on(agent, RAN, by=last.by, at=at, turn=turn, detail=f"command of {source}" if source else "")
+        approval = turn.approvals[-1]
+        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=f"command of {source}" if source else "")
         return replace(
             entry,
             run_hash=turn.run_hash,
             grant=_grant_of(approval),
             given=detail_of(approval.decision),
-            granted_at=_granted_at(last),
+            granted_at=_granted_at(approval),
             outcome="running",
         )
 

@@ -141,7 +141,6 @@ def test_the_command_line_is_described_whole() -> None:
     assert set(re.findall(r"^\| `(--[a-z]+)", page, re.MULTILINE)) == options
 
 
-@pytest.mark.slow
 def test_every_word_of_the_glossary_is_used_in_code() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8")

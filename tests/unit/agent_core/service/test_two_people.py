@@ -6,7 +6,7 @@ import pytest
 
 from adapters.screens.cards import turn_card
 from agent_core.capabilities.files.commands import FILE_COMMANDS
-from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
+from agent_core.errors import AlreadyDecided, ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.command import Interrupted, RiskClass
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, PolicyChange, Reject
@@ -137,18 +137,6 @@ async def test_a_card_that_is_open_follows_a_stricter_policy_and_keeps_it_under_
     assert (await pair.decide(one, ANA)).state == "approved"
 
 
-async def test_an_approval_of_a_person_who_may_not_decide_any_more_does_not_count() -> None:
-    pair = Pair(TWO_PEOPLE)
-    turn = await pair.opened()
-    await pair.decide(turn, BEN)
-    async with pair.stage.database.begin() as work:
-        known = await work.turns.get(turn.channel, turn.id)
-        guest = replace(known.approvals[0], by=replace(BEN, kind="guest"))
-        work.turns.save(replace(known, approvals=(guest,)))
-        await work.commit()
-    assert (await pair.decide(turn, ANA)).state == "proposed"
-
-
 @pytest.mark.parametrize(("policy", "change"), [(Policy(approvers="owner"), TWO), (TWO_PEOPLE, OWNER)])
 async def test_where_only_the_owner_approves_there_are_no_two(policy: Policy, change: PolicyChange) -> None:
     pair = Pair(policy)
@@ -222,7 +210,26 @@ async def test_an_edit_that_changes_nothing_is_the_second_approval() -> None:
     pair = Pair(TWO_PEOPLE)
     turn = await pair.opened()
     await pair.decide(turn, ANA)
-    assert (await pair.decide(turn, BEN, ApproveEdited(turn.call.arguments))).state == "approved"
+    approved = await pair.decide(turn, BEN, ApproveEdited(turn.call.arguments))
+    assert (approved.state, approved.is_edited) == ("approved", False)
+    with pytest.raises(AlreadyDecided):
+        await pair.decide(turn, ANA)
+
+
+@pytest.mark.proves("two:people")
+@pytest.mark.parametrize(("first", "second"), [(1, True), (1, 1.0), ("1", 1)])
+async def test_an_edit_to_what_python_calls_equal_is_another_command(first: object, second: object) -> None:
+    turn = replace(await Pair(TWO_PEOPLE).opened(), needs_two=True)
+    once = turn.decide(ApproveEdited({"rows": first}), by=ANA, at=turn.proposed_at)
+    again = once.decide(ApproveEdited({"rows": second}), by=BEN, at=turn.proposed_at)
+    assert (again.state, [each.by for each in again.approvals]) == ("proposed", [BEN])
+
+
+async def test_a_command_for_two_that_was_cut_short_offers_no_button_that_cannot_work() -> None:
+    pair = Pair(TWO_PEOPLE)
+    turn = await pair.opened()
+    card = turn_card(pair.agent, replace(turn, state="interrupted", result=Interrupted()))
+    assert "Run again" not in [button.label for button in card.buttons]
 
 
 async def test_who_stopped_it_decided_and_not_the_first_of_two() -> None:
