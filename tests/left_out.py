@@ -39,5 +39,5 @@ def choose_rest(config: pytest.Config, items: list[pytest.Item]) -> None:
         return item.nodeid in left_out or (is_guard and "slow" in item.keywords and "long" not in item.keywords)
 
     chosen = [each for each in items if is_rest(each)]
-    config.hook.pytest_deselected(items=[each for each in items if each not in set(chosen)])
+    config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
     items[:] = chosen

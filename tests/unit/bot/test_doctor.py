@@ -639,3 +639,8 @@ async def test_readers_that_cannot_be_confined_are_told(tmp_path: Path) -> None:
     assert (confined.state, unconfined.state) == ("on", "warn")
     assert unconfined.why.endswith("are read by processes that are not confined: bwrap is not installed")
     assert unconfined.why.startswith("PDF, Word and OpenDocument are refused") == (os.geteuid() == 0)
+
+
+async def test_classes_that_two_people_approve_are_named(tmp_path: Path) -> None:
+    told = (await found(settings_with(tmp_path, TWO_PEOPLE="execute,publish")))["two people"]
+    assert (told.state, told.variable, "execute, publish needs" in told.why) == ("on", "TWO_PEOPLE", True)

@@ -237,3 +237,13 @@ async def test_who_stopped_it_decided_and_not_the_first_of_two() -> None:
     turn = await pair.opened()
     first = await pair.decide(turn, ANA)
     assert (first.decided_by, first.stop(BEN, first.proposed_at).decided_by) == (None, BEN)
+
+
+async def test_a_first_approval_leaves_a_late_reply_what_it_was_about() -> None:
+    turn = await Pair(TWO_PEOPLE).opened()
+    assert turn.decide(APPROVE, by=ANA, at=turn.proposed_at).asked_at == turn.asked_at
+
+
+def test_a_command_that_needs_two_by_itself_keeps_that_under_every_setting() -> None:
+    command = replace(FILE_COMMANDS[0], spec=replace(FILE_COMMANDS[0].spec, needs_two=True))
+    assert command.approved_by_two(()).spec.needs_two
