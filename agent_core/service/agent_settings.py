@@ -117,8 +117,9 @@ class AgentSettings(TransactionalService):
             work.agents.save(changed)
             await self._ask_two(work, changed)
             for helper in await list_helpers_below(work, changed):
-                work.agents.save(follow_policy(helper, changed))
-                await self._ask_two(work, follow_policy(helper, changed))
+                following = follow_policy(helper, changed)
+                work.agents.save(following)
+                await self._ask_two(work, following)
             return changed
 
         return await self.save(act)
