@@ -28,7 +28,7 @@ from agent_core.model.ids import TurnId
 from agent_core.model.model_calls import CallKind, Usage
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState, changed_text
-from agent_core.oversight.lease import why_not_allowed_now
+from agent_core.oversight.evaluation import why_not_allowed_now
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import BudgetLedger
@@ -119,7 +119,7 @@ class ActStep:
     ) -> Outcome:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
         turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
-        turn = turn.marked_for_two(agent.policy, by_operator=self.runner.commands.needs_two(turn.call.name))
+        turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.runner.commands.needs_two(turn.call.name))
         reason = remark or why_not_allowed_now(agent, turn)
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec

@@ -35,7 +35,7 @@ def ask_again(agent: Agent, asked: Turn, spec: CommandSpec | None, now: datetime
     asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
     if spec:
         asked = replace(asked, source=spec.source, risks=spec.risks, always_asks=spec.always_asks)
-        asked = asked.marked_for_two(agent.policy, by_operator=spec.needs_two)
+        asked = asked.marked_for_two(agent.policy_in_force, by_operator=spec.needs_two)
     return move(agent, asked, Awaiting(), now)
 
 

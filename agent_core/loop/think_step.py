@@ -23,8 +23,9 @@ from agent_core.loop.transitions import (
     switch_model,
     with_recall,
 )
-from agent_core.loop.turn_context import Granters, TurnContext, look_up_granters
+from agent_core.loop.turn_context import TurnContext, look_up_granters
 from agent_core.model.agent import Agent, Digest, Thinking
+from agent_core.oversight.evaluation import Granters
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.prompt.packing import Situation

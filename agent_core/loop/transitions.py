@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall
-from agent_core.loop.turn_context import Granters, TurnContext
+from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
 from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
@@ -15,14 +15,14 @@ from agent_core.model.ids import TurnId, new_id
 from agent_core.model.model_calls import NO_USAGE, CallKind, Usage
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.oversight.lease import why_lease_ends, why_not_covered
+from agent_core.oversight.evaluation import Allowed, Asks, Granters, evaluate
+from agent_core.oversight.lease import why_lease_ends
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.repetition import continues_repetition
 from agent_core.oversight.untrusted_content import (
     expose,
     has_tainted_memory,
     is_from_outside,
-    runs_without_approval,
 )
 from agent_core.text.lines import one_line, quoted
 
@@ -67,10 +67,9 @@ def propose(
         exposed=agent.exposed,
         exposures=agent.exposures,
     )
-    turn = replace(turn, needs_two=turn.requires_two(agent.policy))
+    turn = turn.marked_for_two(agent.policy_in_force)
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
-    asks = thought.spec.always_asks
-    outcome = _ask(numbered, turn, now) if asks else _approve_or_ask(numbered, turn, turn_context, granters, now)
+    outcome = _approve_or_ask(numbered, turn, turn_context, granters, now)
     return _with_folder(thought, replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices)))
 
 
@@ -260,19 +259,15 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
 
 
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
-    if runs_without_approval(agent, turn, granters.chooser_of(agent)):
-        allowed = Approve(under="policy", granted_at=agent.free_at or agent.created_at)
-        return _run_without_asking(agent, turn.decide(allowed, by=agent.free_chooser, at=now), now)
-    lease = agent.lease
-    if lease is None or lease.paused_by:
-        return _ask(agent, turn, now)
-    if why := why_not_covered(
-        replace(agent, budget=turn_context.own), turn, turn_context.turns, granters.granter_of(lease)
-    ):
-        asking, notices = end_lease(agent, why, now)
-        return replace(_ask(asking, turn, now), notices=notices)
-    covered = Approve(under="lease", granted_at=lease.granted_at)
-    return _run_without_asking(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
+    verdict = evaluate(replace(agent, budget=turn_context.own), turn, granters, turn_context.turns)
+    match verdict:
+        case Allowed(by, decision):
+            return _run_without_asking(agent, turn.decide(decision, by=by, at=now), now)
+        case Asks(ends_lease=why) if why:
+            asking, notices = end_lease(agent, why, now)
+            return replace(_ask(asking, turn, now), notices=notices)
+        case _:
+            return _ask(agent, turn, now)
 
 
 def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:

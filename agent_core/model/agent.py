@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
 
+from agent_core.model.channel_policy import NO_POLICY, ChannelPolicy
 from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS
 from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId
@@ -127,6 +128,7 @@ class Agent:
     `free_by`, `free_at`: who chose the classes of its policy that run without asking, and when, if they were chosen
         after it was made; see `free_chooser`.
     `archived_at`: when a person archived it, with all agents of its tree; see `is_archived`.
+    `read_policy`: the policy of its channel, which is read with the agent and never saved with it.
     """
 
     id: AgentId
@@ -170,6 +172,17 @@ class Agent:
     free_by: Actor | None = None
     free_at: datetime | None = None
     archived_at: datetime | None = None
+    read_policy: ChannelPolicy | None = None
+
+    @property
+    def channel_policy(self) -> ChannelPolicy:
+        """The policy of its channel."""
+        return self.read_policy or NO_POLICY
+
+    @property
+    def policy_in_force(self) -> Policy:
+        """Its own policy, as far as that of the channel leaves it."""
+        return self.channel_policy.narrow(self.policy)
 
     @property
     def title(self) -> str:

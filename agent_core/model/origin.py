@@ -77,6 +77,7 @@ ActorKind = Literal["member", "guest", "external", "bot"]
 class Actor:
     """A person or bot, as their platform identified them. `id` is the platform's id; `display` is the name to show.
 
+    `groups`: ids of their groups (Slack, those that the channel's policy names) or roles (Discord, each after a `&`).
     As text this is a name for prompts and notices, which holds no sentence: a person chose their name.
     """
 
@@ -84,6 +85,7 @@ class Actor:
     display: str
     kind: ActorKind = "member"
     workspace: str = ""
+    groups: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return self.in_full if self.kind == "bot" else f"@{short_name(self.display)}"

@@ -6,16 +6,13 @@ from datetime import datetime
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, Failed
-from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Approve
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import is_preapproved, may_decide
+from agent_core.oversight.policy import may_approve
 from agent_core.oversight.untrusted_content import requires_approval
 
-PEOPLE = 2  # who approve a command that needs two
-ONE_APPROVED = "Two people must approve this now."
-PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 MAX_SAME_CALLS = 2
 MAX_FAILURES_IN_A_ROW = 2
 
@@ -30,7 +27,7 @@ def require_approvable(times: int) -> None:
 
 def require_one_command(times: int, agent: Agent, turn: Turn) -> None:
     """Raise InvalidInput for an Approve ×N of a command that two people approve."""
-    if times != 1 and turn.requires_two(agent.policy):
+    if times != 1 and turn.requires_two(agent.policy_in_force):
         raise InvalidInput({"times": f"Two people approve {turn.call.name}, one command at a time: press Approve."})
 
 
@@ -67,11 +64,11 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
         return "there is none"
     if granter is None:
         return f"whether {lease.granted_by} may still approve here cannot be found out now"
-    if not may_decide(agent, granter):
+    if not may_approve(agent, turn, granter):
         return f"{lease.granted_by} may not approve here any more"
     if requires_approval(agent, turn):
         return f"it was given untrusted content since, and now wants {turn.call.name}"
-    if turn.requires_two(agent.policy):
+    if turn.requires_two(agent.policy_in_force):
         return f"two people approve {turn.call.name}"
     if not lease.covers(turn):
         return _why_outside(lease, turn)
@@ -79,26 +76,6 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
     if same >= MAX_SAME_CALLS:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
-
-
-def why_not_allowed_now(agent: Agent, turn: Turn) -> str:
-    """Why an approved turn is asked again before it starts; "" if its people, lease or policy still cover it."""
-    if turn.requires_two(agent.policy) and len({approval.by.id for approval in turn.approvals}) < PEOPLE:
-        return ONE_APPROVED
-    return "" if _is_still_allowed(agent, turn) else PERMISSION_ENDED
-
-
-def _is_still_allowed(agent: Agent, turn: Turn) -> bool:
-    match turn.approvals[-1].decision:
-        case Approve(under="lease", granted_at=granted_at):
-            lease = agent.lease
-            if lease is None or lease.granted_at != granted_at or lease.paused_by:
-                return False
-            return lease.covers(turn) and not requires_approval(agent, turn)
-        case Approve(under="policy"):
-            return is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn)
-        case _:
-            return True
 
 
 def why_lease_ends(ended: Sequence[Turn]) -> str:

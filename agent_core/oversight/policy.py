@@ -2,9 +2,10 @@
 
 from agent_core.errors import NotAllowed
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
-from agent_core.model.decision import Policy
+from agent_core.model.channel_policy import ChannelPolicy
 from agent_core.model.origin import Actor
+from agent_core.model.turn import Turn
+from agent_core.text.lines import listed
 
 AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
 WITHOUT_ACCOUNTS = "If they cannot come back in the browser where they made it, duplicate the agent."
@@ -20,12 +21,14 @@ class OwnerDecides(NotAllowed):
 
 def require_may_decide(agent: Agent, actor: Actor, what: str = "approve here") -> None:
     """Raise NotAllowed unless `actor` is one of the agent's approvers; `what` completes "you may not …"."""
-    if why := _why_not(agent, actor):
-        raise OwnerDecides(agent, actor, f"{what}: {why}") if actor.kind == "member" else NotAllowed(f"{what}: {why}")
+    if why := _why_not_here(agent, actor):
+        raise NotAllowed(f"{what}: {why}")
+    if why := _why_owner_decides(agent, actor):
+        raise OwnerDecides(agent, actor, f"{what}: {why}")
 
 
 def may_decide(agent: Agent, actor: Actor) -> bool:
-    return not _why_not(agent, actor)
+    return not (_why_not_here(agent, actor) or _why_owner_decides(agent, actor))
 
 
 def require_may_speak(actor: Actor, what: str) -> None:
@@ -51,12 +54,28 @@ def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
             raise NotAllowed("make agents here: bots are not listened to.")
 
 
-def is_preapproved(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether the policy lets all these risk classes run without approval."""
-    return set(risks) <= set(policy.free)
+def require_may_change(policy: ChannelPolicy, actor: Actor) -> None:
+    """Raise NotAllowed unless `actor` may change the policy of their channel."""
+    if not policy.may_change(actor):
+        who = [*map(str, policy.managers or policy.approvers), *([str(policy.set_by)] if policy.set_by else [])]
+        raise NotAllowed(f"set the policy of this channel: {listed(dict.fromkeys(who))} may.")
 
 
-def _why_not(agent: Agent, actor: Actor) -> str:
+def require_may_approve(agent: Agent, turn: Turn, actor: Actor) -> None:
+    """Raise NotAllowed unless `actor` is an approver, and may approve this command if they made the agent."""
+    require_may_decide(agent, actor)
+    if agent.channel_policy.bars_maker(actor, agent.owner, turn.risks):
+        why = f"you made {agent.name}, and another person approves its {turn.call.name} here."
+        raise NotAllowed(f"approve this: {why}")
+
+
+def may_approve(agent: Agent, turn: Turn, actor: Actor) -> bool:
+    """Whether this person's approval, given now or earlier, lets the turn run."""
+    return may_decide(agent, actor) and not agent.channel_policy.bars_maker(actor, agent.owner, turn.risks)
+
+
+def _why_not_here(agent: Agent, actor: Actor) -> str:
+    """Why the person is no approver in the channel; "" if they are one."""
     match actor.kind:
         case "guest":
             return "guests may read and reply; a full member of the channel decides."
@@ -64,9 +83,15 @@ def _why_not(agent: Agent, actor: Actor) -> str:
             return "people from other organisations may read and reply; a full member of the channel decides."
         case "bot":
             return "bots are not listened to."
+        case "member" if agent.channel_policy.is_approver(actor, agent.owner):
+            return ""
         case "member":
-            is_owners = agent.policy.approvers == "owner" and agent.owner.kind == "member"
-            if not is_owners or actor.id == agent.owner.id:
-                return ""
-            way = WITHOUT_ACCOUNTS if agent.channel.surface == "web" else AFTER_THE_OWNER
-            return f"only {agent.owner} decides for {agent.name}. {way}"
+            return f"in this channel {listed(map(str, agent.channel_policy.approvers))} may."
+
+
+def _why_owner_decides(agent: Agent, actor: Actor) -> str:
+    """Why a full member may not decide because only the owner may; "" if that is not so."""
+    if agent.policy.approvers != "owner" or agent.owner.kind != "member" or actor.id == agent.owner.id:
+        return ""
+    way = WITHOUT_ACCOUNTS if agent.channel.surface == "web" else AFTER_THE_OWNER
+    return f"only {agent.owner} decides for {agent.name}. {way}"

@@ -13,9 +13,7 @@ from datetime import datetime
 from agent_core.model.agent import Agent
 from agent_core.model.command import GUARDED_CLASSES, CommandSpec, Result, RiskClass
 from agent_core.model.note import Notice
-from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import is_preapproved, may_decide
 
 PROCESSING_CATEGORIES, STORAGE_CATEGORIES = ("code", "shell"), ("files", "memory")
 WRITING_CLASSES: frozenset[RiskClass] = frozenset({"write", "delete", "execute", "spend"})
@@ -39,13 +37,6 @@ def may_return_untrusted(spec: CommandSpec, agent: Agent) -> bool:
 def requires_approval(agent: Agent, turn: Turn) -> bool:
     """Whether the turn needs approval even if a lease or the policy covers it: what else may send something out."""
     return agent.exposed and bool(turn.source or GUARDED_CLASSES.intersection(turn.risks))
-
-
-def runs_without_approval(agent: Agent, turn: Turn, chooser: Actor | None) -> bool:
-    """Whether the policy lets the turn run. The `chooser` of the free classes must still be an approver."""
-    asks = turn.requires_two(agent.policy) or requires_approval(agent, turn)
-    is_allowed = is_preapproved(agent.policy, turn.risks) and not asks
-    return is_allowed and chooser is not None and may_decide(agent, chooser)
 
 
 def may_write_untrusted(spec: CommandSpec, agent: Agent) -> bool:

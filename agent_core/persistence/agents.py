@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +27,7 @@ from sqlalchemy import (
 from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import ARCHIVED as ARCHIVED_STATUS
 from agent_core.model.agent import Agent, Headcount
+from agent_core.model.channel_policy import POLICY_KEY, parse_channel_policy
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope, SurfaceName, ThreadRef
 from agent_core.persistence.connections import AGENTS
@@ -41,6 +43,7 @@ from agent_core.persistence.tables import (
     UNTOLD,
     agents,
     notices,
+    preferences,
     turns,
 )
 from agent_core.persistence.text_search import put_changed_text, put_text
@@ -48,7 +51,14 @@ from agent_core.persistence.write_buffer import SqlRepository, UnsavedRecords, W
 
 logger = logging.getLogger(__name__)
 
-_READ = select(agents.c.data, agents.c.revision)
+_CHANNEL_POLICY = (
+    select(preferences.c.text)
+    .where(preferences.c.channel == agents.c.channel, preferences.c.key == POLICY_KEY)
+    .scalar_subquery()
+    .label("channel_policy")
+)
+_COLUMNS = (agents.c.data, agents.c.revision, _CHANNEL_POLICY)
+_READ = select(*_COLUMNS)
 _ALL = _READ.order_by(agents.c.id)
 _IN_CHANNEL = agents.c.channel == bindparam("in_channel")
 _BY_ID = agents.c.id == bindparam("the_id")
@@ -64,10 +74,8 @@ _IN_THREAD = _READ.where(_IN_CHANNEL, agents.c.thread == bindparam("thread")).or
 _BY_OWNER = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"), LISTED)
 _ON_SURFACE = agents.c.surface == bindparam("on_surface")
 _WITH_THREAD = union_all(
-    select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _ON_SURFACE, agents.c.thread.is_not(None)),
-    select(agents.c.id, agents.c.data, agents.c.revision).where(
-        RESTING, _ON_SURFACE, agents.c.since >= bindparam("since")
-    ),
+    select(agents.c.id, *_COLUMNS).where(AWAKE, _ON_SURFACE, agents.c.thread.is_not(None)),
+    select(agents.c.id, *_COLUMNS).where(RESTING, _ON_SURFACE, agents.c.since >= bindparam("since")),
 ).order_by("id")
 _CHANGED_LAST = (
     _READ.where(agents.c.surface.in_(bindparam("surfaces", expanding=True)), agents.c.thread.is_not(None), LISTED)
@@ -192,7 +200,7 @@ class SqlAgents(SqlRepository):
             self._insert(agent)
             return
         where = {"the_id": agent.id, "in_channel": agent.channel.key, "read": read}
-        data = encode(agent, self._pending.unknown_fields(agent))
+        data = encode(_alone(agent), self._pending.unknown_fields(agent))
         values = {**_changed_columns(self._pending.as_read(agent), agent), "data": data, "revision": read + 1, **where}
         self._buffer.queue(_SAVE, values, key=("agent", agent.id), checked=True, rank=AGENTS)
 
@@ -208,7 +216,7 @@ class SqlAgents(SqlRepository):
         columns = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}
         fixed = {"id": agent.id, "channel": agent.channel.key, **columns}
         self._buffer.queue(
-            _ADD, {**_columns(agent), **fixed, "data": encode(agent)}, key=("agent", agent.id), rank=AGENTS
+            _ADD, {**_columns(agent), **fixed, "data": encode(_alone(agent))}, key=("agent", agent.id), rank=AGENTS
         )
 
     def _one(self, agent_id: AgentId, rows: Sequence[Row[Any]]) -> Agent:
@@ -232,7 +240,14 @@ class SqlAgents(SqlRepository):
 
 def _value(row: Row[Any]) -> tuple[Agent, int, UnknownFields | None]:
     agent, unknown = read_value(Agent, row.data)
+    if row.channel_policy:
+        agent = replace(agent, read_policy=parse_channel_policy(row.channel_policy))
     return agent, row.revision, unknown
+
+
+def _alone(agent: Agent) -> Agent:
+    """The agent without the policy of its channel, which is saved with the channel."""
+    return replace(agent, read_policy=None) if agent.read_policy else agent
 
 
 def _columns(agent: Agent) -> dict[str, object]:

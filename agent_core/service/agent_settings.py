@@ -127,8 +127,8 @@ class AgentSettings(TransactionalService):
     async def _ask_two(self, work: UnitOfWork, agent: Agent) -> None:
         """Have what is open or not started ask two people, if the changed policy wants that."""
         turn = await newest_turn(work, agent)
-        if turn and turn.state not in ("done", "withdrawn") and turn.requires_two(agent.policy):
-            work.turns.save(turn.marked_for_two(agent.policy))
+        if turn and turn.state not in ("done", "withdrawn") and turn.requires_two(agent.policy_in_force):
+            work.turns.save(turn.marked_for_two(agent.policy_in_force))
         self.waker.wake(work, agent.id)
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:

@@ -98,7 +98,7 @@ class AgentDecisions(TransactionalService):
             if turn.state == "proposed":
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
-            turn = turn.marked_for_two(agent.policy, by_operator=self.commands.needs_two(turn.call.name))
+            turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.commands.needs_two(turn.call.name))
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             self.waker.wake(work, agent.id)
             return await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
@@ -218,7 +218,7 @@ class AgentDecisions(TransactionalService):
             require_may_decide(agent, origin.by)
             if turn.state == "interrupted":
                 require_as_shown(turn, shown)
-                turn = turn.marked_for_two(agent.policy, by_operator=self.commands.needs_two(turn.call.name))
+                turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.commands.needs_two(turn.call.name))
                 require_one_person(turn, settlement)
             answered = settle_turn(turn, settlement, by=origin.by, at=self.clock.now())
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())

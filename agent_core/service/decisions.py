@@ -10,6 +10,7 @@ from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, 
 from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
+from agent_core.oversight.evaluation import Asks, Denied, evaluate
 from agent_core.oversight.lease import grant, require_approvable, require_one_command, require_within_limit
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
@@ -42,9 +43,8 @@ async def record_decision(
     Where two people must approve, the first approval changes the turn alone, which stays open.
     """
     require_may_decide(agent, by)
-    if turn.requires_two(agent.policy) and turn.state == "proposed":
-        _require_for_two(agent, turn, decision)
-        turn = replace(turn, needs_two=True)
+    if turn.state == "proposed" and not isinstance(decision, Reject):
+        turn = _require_approvable_by(agent, turn, decision, by)
     answered = turn.decide(decision, by=by, at=at)
     if answered.first_approval:
         detail = " · ".join(filter(None, ("1 of 2", detail_of(decision))))
@@ -69,10 +69,24 @@ async def record_decision(
     return changed, answered
 
 
-def _require_for_two(agent: Agent, turn: Turn, decision: Decision) -> None:
-    """Raise InvalidInput for an Approve ×N, NotPossible where there is no second person; anybody may reject."""
-    if isinstance(decision, Reject):
-        return
+def _require_approvable_by(agent: Agent, turn: Turn, decision: Approve | ApproveEdited, by: Actor) -> Turn:
+    """The turn as this person may approve it; raise what `evaluate` says, and what two people rule out.
+
+    The approval of a first person who may not approve any more no longer counts.
+    """
+    verdict = evaluate(agent, turn, person=by)
+    if isinstance(verdict, Denied):
+        raise verdict.error
+    if not turn.requires_two(agent.policy_in_force):
+        return turn
+    _require_for_two(agent, turn, decision)
+    first = turn.first_approval
+    is_lost = isinstance(verdict, Asks) and first is not None and first.by.id != by.id
+    return replace(turn, needs_two=True, approvals=() if is_lost else turn.approvals)
+
+
+def _require_for_two(agent: Agent, turn: Turn, decision: Approve | ApproveEdited) -> None:
+    """Raise InvalidInput for an Approve ×N, NotPossible where there is no second person."""
     if isinstance(decision, Approve):
         require_one_command(decision.times, agent, turn)
     if agent.policy.approvers == "owner":

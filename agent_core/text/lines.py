@@ -1,6 +1,7 @@
-"""Texts on one line, and numbers with their nouns, for tables, notices and lists."""
+"""Texts on one line, numbers with their nouns, and names in a row, for tables, notices and lists."""
 
 import unicodedata
+from collections.abc import Iterable
 
 WITHIN_A_NAME = "._-'’"
 MAX_NAME_BYTES, MAX_WIDE_CHARACTERS = 24, 5  # five Chinese characters are a long name, eight a sentence
@@ -35,3 +36,9 @@ def unseparated(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """The number and its noun: "1 byte", "2,000 bytes"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(names: Iterable[str]) -> str:
+    """The names as a part of a sentence: "a, b and c"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,105 @@
+"""The policy of a channel: who approves the commands of its agents, and how many people approve each class."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
+
+from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
+from agent_core.model.decision import Policy
+from agent_core.model.origin import Actor
+
+POLICY_KEY = "policy"  # the channel's preference that holds the policy
+ANYONE, OWNER = "anyone", "owner"
+MAX_APPROVERS = 20
+Need: TypeAlias = Literal["free", "one", "two", "never"]  # who approves a command of a class
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """A person, group or role by the platform's id; or ANYONE, or OWNER, who made the agent. `name`: as it is shown."""
+
+    id: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return {ANYONE: "any full member", OWNER: "who made the agent"}.get(self.id, self.name or self.id)
+
+    def includes(self, actor: Actor, owner: Actor | None = None) -> bool:
+        """Whether this is the person or a group of theirs. `owner`: who made the agent, None if it is about none."""
+        is_owner = self.id == OWNER and owner is not None and actor.id == owner.id
+        return self.id == ANYONE or is_owner or self.id == actor.id or self.id in actor.groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPolicy:
+    """What holds for all agents of a channel; where an agent's own policy is stricter, that holds.
+
+    `approvers`: who may approve, always full members. `needs`: who approves each class; a class that is not in it is
+    left to the policy of each agent. `makers_approve`: whether who made an agent may approve its `execute` and
+    `publish` commands. `managers`: who may change this policy besides `set_by`; empty for the approvers.
+    `free_by`, `free_at`: who set classes free, and when.
+    """
+
+    approvers: tuple[Approver, ...] = (Approver(ANYONE),)
+    needs: Mapping[RiskClass, Need] = field(default_factory=dict)
+    makers_approve: bool = True
+    managers: tuple[Approver, ...] = ()
+    set_by: Actor | None = None
+    free_by: Actor | None = None
+    free_at: datetime | None = None
+
+    def classes(self, need: Need) -> tuple[RiskClass, ...]:
+        """The classes with this need, in their order."""
+        return tuple(risk for risk in RISK_CLASSES if self.needs.get(risk) == need)
+
+    def narrow(self, policy: Policy) -> Policy:
+        """An agent's own policy as it holds in this channel."""
+        if not self.needs:
+            return policy
+        two = {*policy.two, *self.classes("two")}
+        kept = (risk for risk in policy.free if risk not in two and self.needs.get(risk, "free") == "free")
+        return replace(policy, free=tuple(kept), two=tuple(risk for risk in RISK_CLASSES if risk in two))
+
+    def denied(self, risks: Iterable[RiskClass]) -> tuple[RiskClass, ...]:
+        """Those of the classes that never run here."""
+        return tuple(risk for risk in risks if self.needs.get(risk) == "never")
+
+    def is_approver(self, actor: Actor, owner: Actor) -> bool:
+        return any(approver.includes(actor, owner) for approver in self.approvers)
+
+    def bars_maker(self, actor: Actor, owner: Actor, risks: Iterable[RiskClass]) -> bool:
+        """Whether the person made the agent, and another one approves its commands of these classes."""
+        return not self.makers_approve and actor.id == owner.id and not GUARDED_CLASSES.isdisjoint(risks)
+
+    def may_change(self, actor: Actor) -> bool:
+        """Whether the person may change this policy; only full members may."""
+        if actor.kind != "member":
+            return False
+        is_last = self.set_by is not None and self.set_by.id == actor.id
+        return is_last or any(each.includes(actor) for each in self.managers or self.approvers)
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The ids that may be groups or roles."""
+        ids = (each.id for each in (*self.approvers, *self.managers))
+        return frozenset(each for each in ids if each not in (ANYONE, OWNER))
+
+
+NO_POLICY = ChannelPolicy()
+_ADAPTER = TypeAdapter(ChannelPolicy)
+
+
+@lru_cache(maxsize=1024)
+def parse_channel_policy(text: str | None) -> ChannelPolicy:
+    """Parse the stored policy; nothing stored leaves everything to the agents' own policies."""
+    return _ADAPTER.validate_json(text) if text else NO_POLICY
+
+
+def serialise_channel_policy(policy: ChannelPolicy, before: str | None = None) -> str:
+    """The policy to store. What a newer release keeps beside it in `before`, the text stored so far, stays."""
+    return json.dumps({**(json.loads(before) if before else {}), **_ADAPTER.dump_python(policy, mode="json")})
