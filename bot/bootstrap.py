@@ -14,8 +14,9 @@ from filelock import FileLock
 
 from adapters.typed.actions import ActionDispatcher
 from adapters.typed.agent_templates import load_templates
+from adapters.typed.channel_policy import ChannelPolicyCommands
 from adapters.typed.management_commands import ManagementCommands
-from adapters.typed.notification_commands import NotificationCommands
+from adapters.typed.notification_commands import NotificationCommands, notifications_of
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.capabilities.models.capability import wanted_profile
 from agent_core.engines.local import LocalEngine
@@ -83,6 +84,9 @@ class Signoff:
                 agent_settings=core.agent_settings,
                 memories=core.memories,
                 notifications=NotificationCommands.of(core.notifications, core.loop.surfaces.values()),
+                channel_policy=ChannelPolicyCommands(
+                    settings=core.agent_settings, surfaces=notifications_of(core.loop.surfaces.values())
+                ),
                 uploads=core.uploads,
             ),
             review=core.review,

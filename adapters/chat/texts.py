@@ -3,7 +3,7 @@
 from adapters.screens.cards import lease_text, status_text, turn_card
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import RUNNING
-from adapters.screens.ui_text import deleted_text, effort_text, free_text, model_text, two_text
+from adapters.screens.ui_text import approvers_text, deleted_text, effort_text, free_text, model_text, two_text
 from adapters.screens.visible_text import one_line, readable
 from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.note import Notice
@@ -30,18 +30,17 @@ def notice_text(name: str, notice: Notice) -> str:
 
 def how_to_talk(agent: Agent) -> str:
     """How to talk to an agent: the last line of the first message of its thread."""
-    asks = "Every other command waits for your approval." if agent.policy.free else "Nothing runs before you approve."
+    asks = "Every other command waits for your approval." if free_text(agent) else "Nothing runs before you approve."
     return f"Reply in this thread to talk to it, or write !help. {asks}"
 
 
 def settings_lines(agent: Agent) -> tuple[str, ...]:
     """The settings of an agent besides its role and goals, one per line."""
-    policy = agent.policy
     model = model_text(agent) or "the default model"
     facts = (f"Started by {agent.owner.in_full}", model, effort_text(agent), f"turn {agent.turns}")
     return (
         " · ".join(filter(None, facts)),
-        f"Who may approve: {f'only {agent.owner.in_full}' if policy.approvers == 'owner' else 'anyone here'}",
+        f"Who may approve: {approvers_text(agent)}",
         free_text(agent) or "Every command asks",
         *filter(None, [two_text(agent)]),
         *([lease_text(agent)] if agent.lease else []),

@@ -7,6 +7,7 @@ from datetime import datetime
 from adapters.screens.text_fit import beginning, ending, fits
 from agent_core.errors import CommitUnknown, DatabaseAway
 from agent_core.model.agent import Agent
+from agent_core.model.channel_policy import NO_POLICY
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.lease import covered_classes
@@ -14,7 +15,7 @@ from agent_core.model.origin import Actor
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.service.housekeeping.deleting import Deleted
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, listed
 
 APPROVE_TIMES = (3, 5, 10)
 HEAD_LINES, TAIL_LINES, EXCERPT_CHARACTERS = 8, 4, 1200
@@ -78,22 +79,39 @@ MAYBE_SAVED = "Signoff's database went away while this was saved. Look whether i
 
 def free_text(agent: Agent) -> str:
     """Which risk classes run without asking and who chose that, or "" if every command asks."""
-    if not agent.policy.free:
-        return ""
-    return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.free_chooser})"
+    own, channel = agent.policy_in_force.free, agent.channel_policy
+    parts = (
+        f"{', '.join(own)} (chosen by {agent.free_chooser})" if own else "",
+        f"{', '.join(free)} (for this channel, by {channel.free_by})" if (free := channel.classes("free")) else "",
+    )
+    return f"Runs without asking: {'; '.join(filter(None, parts))}" if any(parts) else ""
 
 
 SECOND = "Another person must approve it too."
 
 
 def two_text(agent: Agent) -> str:
-    """Which risk classes two people approve, or "" if one person approves every command."""
-    return f"Two people approve: {', '.join(agent.policy.two)}" if agent.policy.two else ""
+    """Which risk classes two people approve and which never run, or "" if one person approves every command."""
+    two, never = agent.policy_in_force.two, agent.channel_policy.classes("never")
+    parts = (
+        f"Two people approve: {', '.join(two)}" if two else "",
+        f"Never runs in this channel: {', '.join(never)}" if never else "",
+    )
+    return ". ".join(filter(None, parts))
+
+
+def approvers_text(agent: Agent) -> str:
+    """Who may approve, as the end of a sentence."""
+    if agent.policy.approvers == "owner":
+        return f"only {agent.owner.in_full}"
+    approvers = agent.channel_policy.approvers
+    return "anyone here" if approvers == NO_POLICY.approvers else listed(map(str, approvers))
 
 
 def deciders_text(agent: Agent, reader: Actor) -> str:
     """Who decides on the agent's commands, for a person who may not."""
-    who = agent.owner.in_full if agent.policy.approvers == "owner" else "full members of this channel"
+    who = agent.owner.in_full if agent.policy.approvers == "owner" else approvers_text(agent)
+    who = "full members of this channel" if who == "anyone here" else who
     namesake = f", who is another person than you, {who}" if who == reader.in_full else ""
     return f"Decisions here: {who}{namesake}"
 

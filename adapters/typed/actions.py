@@ -9,7 +9,7 @@ from adapters.screens.buttons import Button
 from adapters.screens.cards import spend_text, status_text
 from adapters.screens.ui_text import RESUME_TO_READ, SECOND, HelpText, first_word, size_text
 from adapters.typed.answers import Answer
-from adapters.typed.command_lines import ThreadVerb
+from adapters.typed.command_lines import ThreadVerb, is_about_channel
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.typed_text import TypedText, typed
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
@@ -44,10 +44,7 @@ HELP = HelpText(
         ("!goals", "shows its goals; !goals a; b replaces them"),
         ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
-        (
-            "!policy",
-            "who approves, and what runs without asking; also approvers owner, free CLASS, ask CLASS, two CLASS",
-        ),
+        ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!tools", "what plugins and servers add here; also !tools off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
@@ -161,6 +158,7 @@ class ActionDispatcher:
                 return Answer(await self._change_state(verb, agent_id, origin))
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
+                rest = first_word(line.order_by_ids[1:])[1] if is_about_channel(word, rest) else rest
                 return await self.management_commands.run(cast("ThreadVerb", word), agent, rest, origin)
             case word:
                 return Answer(await self._view(word, rest, agent_id, origin), is_wanted=True)

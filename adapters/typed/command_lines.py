@@ -13,7 +13,7 @@ CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
-    "policy": r"(approvers|free|ask|two|one|cards)\b",
+    "policy": r"(approvers|free|ask|two|one|cards|channel)\b",
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
@@ -29,6 +29,11 @@ def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
     if verb == "model":
         return _may_name_model(said.strip())
     return re.match(TEXT_BEGINNINGS[verb], said, re.IGNORECASE) is not None
+
+
+def is_about_channel(verb: str, said: str) -> bool:
+    """Whether it is `policy channel …`, which names no agent."""
+    return verb == "policy" and first_word(said)[0] == "channel"
 
 
 def is_thread_command(line: str) -> bool:

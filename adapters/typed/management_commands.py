@@ -10,7 +10,8 @@ from adapters.screens.decision_log import newest_rows
 from adapters.screens.ui_text import ago, first_word, model_text
 from adapters.screens.visible_text import readable, visible
 from adapters.typed.answers import Answer, Attachment
-from adapters.typed.command_lines import ChannelVerb, ThreadVerb
+from adapters.typed.channel_policy import ChannelPolicyCommands
+from adapters.typed.command_lines import ChannelVerb, ThreadVerb, is_about_channel
 from adapters.typed.form_values import dollars, model_name
 from adapters.typed.notification_commands import NotificationCommands
 from adapters.typed.policy_settings import set_policy
@@ -61,11 +62,14 @@ class ManagementCommands:
     agent_settings: AgentSettings
     memories: AgentMemories
     notifications: NotificationCommands
+    channel_policy: ChannelPolicyCommands
     uploads: FileUploads
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
         match verb:
+            case "policy" if is_about_channel(verb, said):
+                return await self.run_on_channel(verb, said, origin)
             case "goals" | "model" | "budget" | "policy":
                 return await self._show_or_set(verb, agent, said.strip(), origin)
             case "memory":
@@ -77,9 +81,11 @@ class ManagementCommands:
             case _:
                 return await self.run_on_channel(verb, said, origin)
 
-    async def run_on_channel(self, verb: ChannelVerb, said: str, origin: Origin) -> Answer:
-        """Run a command about the channel, which may have no agent yet."""
+    async def run_on_channel(self, verb: ChannelVerb | Literal["policy"], said: str, origin: Origin) -> Answer:
+        """Run a command about the channel, which may have no agent yet. `policy` begins with `channel`."""
         match verb:
+            case "policy":
+                return _wanted(await self.channel_policy.run(first_word(said)[1].strip(), origin))
             case "sites":
                 return _wanted(await set_sites(self.agent_settings, said.strip(), origin))
             case "tools":

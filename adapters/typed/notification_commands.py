@@ -10,7 +10,7 @@ from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.channel_settings import MAX_MENTIONS, OWNER, QuietHours, ReminderSettings
 from agent_core.model.origin import Origin, SurfaceName
-from agent_core.ports.surface import ChatSurface
+from agent_core.ports.surface import ChatSurface, Notifications
 from agent_core.service.notifications import NOT_HERE, ChannelNotifications, require_may_set_reminders
 
 FindMention = Callable[[str, str], str]  # a Slack workspace or Discord server, and what was typed → an id or ""
@@ -43,7 +43,7 @@ class NotificationCommands:
     @classmethod
     def of(cls, notifications: ChannelNotifications, surfaces: Iterable[ChatSurface]) -> Self:
         """The commands for these surfaces; those without notifications refuse them."""
-        found = {each.name: each.notifications.find_mention for each in surfaces if each.notifications}
+        found = {name: each.find_mention for name, each in notifications_of(surfaces).items()}
         return cls(notifications=notifications, find_mention=found)
 
     async def reminders(self, said: str, origin: Origin) -> str:
@@ -116,6 +116,11 @@ class NotificationCommands:
     def _require_chat_platform(self, origin: Origin) -> None:
         if origin.channel.surface not in self.find_mention:
             raise InvalidInput({"reminders": NOT_HERE})
+
+
+def notifications_of(surfaces: Iterable[ChatSurface]) -> dict[SurfaceName, Notifications]:
+    """What calls people, of the surfaces that have it."""
+    return {each.name: each.notifications for each in surfaces if each.notifications}
 
 
 def reminders_text(settings: ReminderSettings) -> str:

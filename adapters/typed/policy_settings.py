@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from adapters.screens.ui_text import first_word, free_text, two_text
+from adapters.screens.ui_text import approvers_text, first_word, free_text, two_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, RiskClass
@@ -13,7 +13,7 @@ from agent_core.service.agent_settings import AgentSettings
 
 HOW_POLICY = (
     "Policy: write approvers owner or approvers anyone, free CLASSES, ask CLASSES or ask all, two or one CLASSES "
-    "(who approve), cards full or brief. "
+    "(who approve), cards full or brief; policy channel is for all agents here. "
     f"Classes: {', '.join(RISK_CLASSES)}."
 )
 
@@ -28,7 +28,7 @@ def policy_text(agent: Agent) -> str:
     policy = agent.policy
     lines = (
         f"Policy of {agent.name}:",
-        f"Who may approve: {f'only {agent.owner.in_full}' if policy.approvers == 'owner' else 'anyone here'}",
+        f"Who may approve: {approvers_text(agent)}",
         free_text(agent) or "Every command asks",
         *filter(None, [two_text(agent)]),
         f"Cards show {CARDS_SHOW[policy.verbosity]}",
@@ -48,18 +48,19 @@ def parse_policy_change(said: str) -> PolicyChange:
         case "ask", ["all"]:
             return PolicyChange(asked=RISK_CLASSES)
         case "ask", [_, *_]:
-            return PolicyChange(asked=_classes(words))
+            return PolicyChange(asked=classes_of(words))
         case "two", [_, *_]:
-            return PolicyChange(two=_classes(words))
+            return PolicyChange(two=classes_of(words))
         case "one", [_, *_]:
-            return PolicyChange(one=_classes(words))
+            return PolicyChange(one=classes_of(words))
         case "free", [_, *_]:
-            return PolicyChange(free=_classes(words))
+            return PolicyChange(free=classes_of(words))
         case _:
             raise InvalidInput({"policy": HOW_POLICY})
 
 
-def _classes(words: Sequence[str]) -> tuple[RiskClass, ...]:
+def classes_of(words: Sequence[str], how: str = HOW_POLICY) -> tuple[RiskClass, ...]:
+    """The classes that these words name; raise InvalidInput, which says `how` it is written, for any other word."""
     if unknown := [word for word in words if word not in RISK_CLASSES]:
-        raise InvalidInput({"policy": f"{unknown[0][:40]} is no class. {HOW_POLICY}"})
+        raise InvalidInput({"policy": f"{unknown[0][:40]} is no class. {how}"})
     return tuple(risk for risk in RISK_CLASSES if risk in words)

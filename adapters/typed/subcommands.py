@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.screens.ui_text import HelpText, first_word
 from adapters.typed.answers import Answer
-from adapters.typed.command_lines import ChannelVerb, ThreadVerb, begins_thread_command
+from adapters.typed.command_lines import ChannelVerb, ThreadVerb, begins_thread_command, is_about_channel
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.settings_file import is_settings, pasted_draft
 from agent_core.errors import InvalidInput
@@ -44,7 +44,7 @@ HELP = HelpText(
         ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
         (
             "/agent policy NAME",
-            "who may approve, what runs without asking; also approvers owner, free CLASS, ask CLASS",
+            "who may approve, what asks; also free CLASS, ask CLASS; policy channel is for all here",
         ),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
@@ -218,6 +218,8 @@ async def grant_to_agent(
     """
     if wanted.verb == "audit":
         return await commands.audit(wanted.text, origin), None
+    if is_about_channel(wanted.verb, wanted.text):
+        return await commands.run_on_channel("policy", wanted.text, origin), None
     if wanted.verb in get_args(ChannelVerb):
         return await commands.run_on_channel(cast("ChannelVerb", wanted.verb), wanted.text, origin), None
     agent, said = await agent_of_thread_command(commands.views, origin.channel, wanted)

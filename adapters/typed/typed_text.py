@@ -14,12 +14,13 @@ from agent_core.text.lines import short_name
 class Mention:
     """A person, group or channel that the platform identified by an id; `name` is what its bearer or maker chose.
 
-    `is_somebody`: a person or a group of people, not a channel.
+    `is_somebody`: a person or a group of people, not a channel. `id`: "" for a channel.
     """
 
     name: str
     sign: str = "@"
     is_somebody: bool = True
+    id: str = ""
 
     @property
     def shown(self) -> str:
@@ -72,6 +73,11 @@ class TypedText:
     def order(self) -> str:
         """The line for a parser of verbs: each mention is one word that begins with its sign."""
         return self._joined(lambda mention: mention.shown)
+
+    @property
+    def order_by_ids(self) -> str:
+        """The line for a parser that has to know for certain who is meant: a mention is `<@ID>`."""
+        return self._joined(lambda mention: f"<@{mention.id}>" if mention.id else mention.shown)
 
     @property
     def own_words(self) -> str:

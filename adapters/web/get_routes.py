@@ -17,7 +17,7 @@ from adapters.web.pages.file_pages import FilePages
 from adapters.web.pages.form_pages import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.pages.glance import GlancePages
 from adapters.web.pages.memory import MemoryPages
-from adapters.web.pages.policy import PolicyPage
+from adapters.web.pages.policy import ChannelPolicyPage, PolicyPage
 from adapters.web.pages.prompt_page import PromptPage
 from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
@@ -55,6 +55,7 @@ class GetRoutes:
             *LogPages(self.workspace).routes(),
             *GlancePages(self.workspace).routes(),
             *PolicyPage(self.workspace).get_routes(),
+            *ChannelPolicyPage(self.workspace).get_routes(),
             *ToolPage(self.workspace).get_routes(),
             *SearchPages(self.workspace).routes(),
             *PromptPage(self.workspace).get_routes(),

@@ -28,7 +28,7 @@ from adapters.web.pages.form_pages import (
     with_errors_shown,
 )
 from adapters.web.pages.memory import MemoryPages
-from adapters.web.pages.policy import PolicyPage
+from adapters.web.pages.policy import ChannelPolicyPage, PolicyPage
 from adapters.web.pages.prompt_page import PromptPage
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, approve_selected
@@ -93,6 +93,7 @@ class PostRoutes:
             *FilePages(self.workspace).post_routes(),
             *MemoryPages(self.workspace).post_routes(),
             *PolicyPage(self.workspace).post_routes(),
+            *ChannelPolicyPage(self.workspace).post_routes(),
             *ToolPage(self.workspace).post_routes(),
         ]
 

@@ -1,4 +1,4 @@
-"""Open cards of tools that changed, went away or were switched off: each is shown anew, so that its old buttons refuse.
+"""Open cards of tools that changed, went away, are off or never run: each is shown anew, so old buttons refuse.
 
 Whoever changes something wakes the agents that wait with such a card; the worker that has the agent looks at the card.
 """
@@ -18,6 +18,7 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.command import CommandSpec, Preview
 from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
+from agent_core.oversight.policy import denied_classes
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.engine import Waker
@@ -48,15 +49,18 @@ class CardCheck:
     claim: AgentClaim
 
     async def check(self, agent: Agent) -> Agent:
-        """Show the card anew if its tool is not what was shown; return the agent. Signoff's own commands are left."""
+        """Show the card anew if its tool is not what was shown, or its command never runs here; return the agent."""
         commands = self.runner.commands
-        if not isinstance(agent.status, Awaiting) or not (commands.by_owner or commands.has_sources()):
+        may_differ = commands.by_owner or commands.has_sources() or agent.read_policy
+        if not isinstance(agent.status, Awaiting) or not may_differ:
             return agent
         async with self.claim.database.begin() as work:
             newest = await work.turns.of(agent, last=1)
-        if not newest or newest[0].state != "proposed" or not newest[0].source:
+        if not newest or newest[0].state != "proposed":
             return agent
         turn = newest[0]
+        if not (turn.source or denied_classes(agent, turn) or _is_withdrawn(turn)):
+            return agent
         await self.runner.extensions.wait_for(turn.call.name)
         shown = await self._present_state(agent, turn)
         return await self._show(turn, *shown) if shown else agent
@@ -78,10 +82,9 @@ class CardCheck:
             return None  # of the call, not of the tool; the model reads it when people approve
         if turn.proposal.still_holds(call, preview):
             return None
-        return (
-            preview,
-            f"{turn.source_name} changed {call.name}. What was shown is withdrawn; this is its present state.",
-        )
+        changed = f"{turn.source_name} changed {call.name}. What was shown is withdrawn"
+        changed = changed if turn.source else f"The policy of this channel no longer denies {call.name}"
+        return preview, f"{changed}; this is its present state."
 
     def _is_expected(self, command: str) -> bool:
         """Whether the command's server has not listed any tools in this process."""
@@ -103,6 +106,10 @@ class CardCheck:
             return ask_again(agent, present.show_again(preview, remark, now), command.spec if command else None, now)
 
         return (await self.claim.save_and_present(save)).agent
+
+
+def _is_withdrawn(turn: Turn) -> bool:
+    return turn.proposal.preview is not None and turn.proposal.preview.basis == WITHDRAWN
 
 
 @dataclass(slots=True, kw_only=True)

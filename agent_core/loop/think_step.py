@@ -26,6 +26,7 @@ from agent_core.loop.transitions import (
 from agent_core.loop.turn_context import TurnContext, look_up_granters
 from agent_core.model.agent import Agent, Digest, Thinking
 from agent_core.oversight.evaluation import Granters
+from agent_core.oversight.policy import denied_classes
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.prompt.packing import Situation
@@ -62,7 +63,7 @@ class ThinkStep:
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
         specs = self.proposer.commands.specs_for(agent.model, self.turn_context.switches)
-        tools = self.proposer.choose_tools(agent, specs)
+        tools = self.proposer.choose_tools(agent, [spec for spec in specs if not denied_classes(agent, spec)])
         return Situation(
             agent=agent,
             commands=tools.listed,

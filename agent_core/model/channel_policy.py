@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Literal, TypeAlias
-
-from pydantic import TypeAdapter
+from typing import Any, Literal, TypeAlias
 
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
 from agent_core.model.decision import Policy
@@ -17,6 +15,13 @@ POLICY_KEY = "policy"  # the channel's preference that holds the policy
 ANYONE, OWNER = "anyone", "owner"
 MAX_APPROVERS = 20
 Need: TypeAlias = Literal["free", "one", "two", "never"]  # who approves a command of a class
+NEEDS_TEXT: dict[Need | None, str] = {
+    "free": "runs without asking",
+    "one": "one person approves",
+    "two": "two people approve",
+    "never": "never runs",
+    None: "as each agent has it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,20 @@ class ChannelPolicy:
         return is_last or any(each.includes(actor) for each in self.managers or self.approvers)
 
     @property
+    def problem(self) -> str:
+        """Why nobody could approve under this policy, as a sentence; "" if somebody can."""
+        ids = {each.id for each in self.approvers}
+        if not 0 < len(self.approvers) <= MAX_APPROVERS or len(self.managers) > MAX_APPROVERS:
+            return f"Name 1 to {MAX_APPROVERS} people, groups or roles."
+        if OWNER in {each.id for each in self.managers}:
+            return "Who may change the policy: people, groups, roles or anyone. Each agent has another maker."
+        if ids == {OWNER} and not self.makers_approve:
+            return "If only who made an agent may approve, they must be allowed to approve its execute and publish."
+        if (two := self.classes("two")) and ids == {OWNER}:
+            return f"Two people approve {', '.join(two)}, so more than one person must be allowed to approve."
+        return ""
+
+    @property
     def groups(self) -> frozenset[str]:
         """The ids that may be groups or roles."""
         ids = (each.id for each in (*self.approvers, *self.managers))
@@ -91,15 +110,29 @@ class ChannelPolicy:
 
 
 NO_POLICY = ChannelPolicy()
-_ADAPTER = TypeAdapter(ChannelPolicy)
 
 
 @lru_cache(maxsize=1024)
 def parse_channel_policy(text: str | None) -> ChannelPolicy:
     """Parse the stored policy; nothing stored leaves everything to the agents' own policies."""
-    return _ADAPTER.validate_json(text) if text else NO_POLICY
+    if not text:
+        return NO_POLICY
+    stored = json.loads(text)
+    return ChannelPolicy(
+        approvers=tuple(Approver(**each) for each in stored["approvers"]),
+        needs=stored["needs"],
+        makers_approve=stored["makers_approve"],
+        managers=tuple(Approver(**each) for each in stored["managers"]),
+        set_by=_actor(stored["set_by"]),
+        free_by=_actor(stored["free_by"]),
+        free_at=datetime.fromisoformat(stored["free_at"]) if stored["free_at"] else None,
+    )
 
 
 def serialise_channel_policy(policy: ChannelPolicy, before: str | None = None) -> str:
     """The policy to store. What a newer release keeps beside it in `before`, the text stored so far, stays."""
-    return json.dumps({**(json.loads(before) if before else {}), **_ADAPTER.dump_python(policy, mode="json")})
+    return json.dumps({**(json.loads(before) if before else {}), **asdict(policy)}, default=str)
+
+
+def _actor(stored: Mapping[str, Any] | None) -> Actor | None:
+    return Actor(**{**stored, "groups": tuple(stored["groups"])}) if stored else None

@@ -10,13 +10,12 @@ from typing import Literal, TypeAlias
 
 from agent_core.errors import NotPossible, PersonError
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
 from agent_core.model.decision import Approve
 from agent_core.model.lease import Lease
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import why_not_covered
-from agent_core.oversight.policy import may_approve, require_may_approve
+from agent_core.oversight.policy import denied_classes, may_approve, never_text, require_may_approve
 from agent_core.oversight.untrusted_content import requires_approval
 
 PERMISSION_ENDED = "The permission to run this without asking ended before it started."
@@ -120,6 +119,9 @@ def why_not_allowed_now(agent: Agent, turn: Turn) -> str:
     """Why an approved turn is asked again before it starts; "" if its people, lease or policy still cover it."""
     if denied := denied_classes(agent, turn):
         return never_text(turn.call.name, denied)
+    people = {approval.by.id for approval in turn.approvals}
+    if turn.requires_two(agent.policy_in_force) and len(people) < 2:
+        return ONE_APPROVED
     last = turn.approvals[-1]
     match last.decision:
         case Approve(under="lease", granted_at=granted_at):
@@ -129,22 +131,12 @@ def why_not_allowed_now(agent: Agent, turn: Turn) -> str:
             holds = lease.covers(turn) and not requires_approval(agent, turn)
             holds = holds and may_approve(agent, turn, lease.granted_by)
         case Approve(under="policy"):
-            is_two = turn.requires_two(agent.policy_in_force)
             stored = Granters(chooser=last.by, channel_chooser=last.by)
-            holds = not (is_two or requires_approval(agent, turn)) and _free(agent, turn, stored) is not None
+            holds = not requires_approval(agent, turn) and _free(agent, turn, stored) is not None
         case _:
-            return _why_people_do_not_suffice(agent, turn)
+            lost = (approval.by for approval in turn.approvals if not may_approve(agent, turn, approval.by))
+            return next((LOST_RIGHT.format(person) for person in lost), "")
     return "" if holds else PERMISSION_ENDED
-
-
-def denied_classes(agent: Agent, turn: Turn) -> tuple[RiskClass, ...]:
-    """The turn's classes that never run in the channel; none for the end of the work, which harms nobody."""
-    return () if turn.finishes else agent.channel_policy.denied(turn.risks)
-
-
-def never_text(command: str, denied: Sequence[RiskClass]) -> str:
-    """That a command does not run in the channel, for people and for the model."""
-    return f"{command} never runs in this channel: its policy denies {', '.join(denied)}."
 
 
 def _approved_by(agent: Agent, turn: Turn, person: Actor, people: Literal[1, 2]) -> Verdict:
@@ -169,14 +161,6 @@ def _free(agent: Agent, turn: Turn, granters: Granters) -> Allowed | None:
     if channel_chooser and risks <= set(policy.classes("free")) and may_approve(agent, turn, channel_chooser):
         return Allowed(channel_chooser, Approve(under="policy", granted_at=policy.free_at))
     return None
-
-
-def _why_people_do_not_suffice(agent: Agent, turn: Turn) -> str:
-    people = {approval.by.id for approval in turn.approvals}
-    if turn.requires_two(agent.policy_in_force) and len(people) < 2:
-        return ONE_APPROVED
-    lost = [approval.by for approval in turn.approvals if not may_approve(agent, turn, approval.by)]
-    return LOST_RIGHT.format(lost[0]) if lost else ""
 
 
 def _same(found: Actor | None, wanted: Actor | None) -> Actor | None:

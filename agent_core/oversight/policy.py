@@ -1,8 +1,11 @@
 """Permissions: who may approve, create agents and talk to them, and which risk classes run without approval."""
 
+from collections.abc import Iterable
+
 from agent_core.errors import NotAllowed
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import ChannelPolicy
+from agent_core.model.command import CommandSpec, RiskClass
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.text.lines import listed
@@ -72,6 +75,16 @@ def require_may_approve(agent: Agent, turn: Turn, actor: Actor) -> None:
 def may_approve(agent: Agent, turn: Turn, actor: Actor) -> bool:
     """Whether this person's approval, given now or earlier, lets the turn run."""
     return may_decide(agent, actor) and not agent.channel_policy.bars_maker(actor, agent.owner, turn.risks)
+
+
+def denied_classes(agent: Agent, command: Turn | CommandSpec) -> tuple[RiskClass, ...]:
+    """The command's classes that never run in the channel; none for the end of the work, which harms nobody."""
+    return () if command.finishes else agent.channel_policy.denied(command.risks)
+
+
+def never_text(command: str, denied: Iterable[RiskClass]) -> str:
+    """That a command does not run in the channel, for people and for the model."""
+    return f"{command} never runs in this channel: its policy denies {', '.join(denied)}."
 
 
 def _why_not_here(agent: Agent, actor: Actor) -> str:

@@ -6,10 +6,13 @@ from datetime import datetime
 
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
+from agent_core.model.channel_policy import NEEDS_TEXT, Approver, ChannelPolicy
+from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import CARDS_SHOW, PolicyChange, two_problem
 from agent_core.model.origin import Actor
 from agent_core.oversight.policy import may_decide
+
+YES_NO = {True: "yes", False: "no"}
 
 
 def change_policy(agent: Agent, change: PolicyChange, by: Actor, at: datetime) -> Agent:
@@ -34,6 +37,35 @@ def change_policy(agent: Agent, change: PolicyChange, by: Actor, at: datetime) -
         changed = replace(changed, policy=replace(changed.policy, free=()))
     lost = set(agent.policy.free) - set(changed.policy.free)
     return _limit_lease(changed, lost.union(change.asked, change.two))
+
+
+def follow_channel_policy(agent: Agent, changed: ChannelPolicy) -> Agent:
+    """The agent as the channel's changed policy leaves it: its lease loses classes that ask now, or its granter."""
+    before, after = agent.policy_in_force, replace(agent, read_policy=changed)
+    asked = {risk for risk, need in changed.needs.items() if need != "free"} - {
+        risk for risk, need in agent.channel_policy.needs.items() if need != "free"
+    }
+    return _limit_lease(after, asked.union(set(after.policy_in_force.two) - set(before.two)))
+
+
+def list_channel_changes(old: ChannelPolicy, new: ChannelPolicy) -> tuple[str, ...]:
+    """What changed between two policies of a channel, one phrase each, as `what: before → after`."""
+    needs = [(risk, old.needs.get(risk), new.needs.get(risk)) for risk in RISK_CLASSES]
+    phrases = (
+        *(f"{risk}: {NEEDS_TEXT[before]} → {NEEDS_TEXT[now]}" for risk, before, now in needs if before != now),
+        _changed("who may approve", _people(old.approvers), _people(new.approvers)),
+        _changed("who may change this", _people(old.managers), _people(new.managers)),
+        _changed("makers approve their own execute and publish", *(YES_NO[p.makers_approve] for p in (old, new))),
+    )
+    return tuple(filter(None, phrases))
+
+
+def _people(people: Iterable[Approver]) -> str:
+    return ", ".join(map(str, people)) or "who may approve"
+
+
+def _changed(what: str, before: str, now: str) -> str:
+    return f"{what}: {before} → {now}" if before != now else ""
 
 
 def follow_policy(helper: Agent, root: Agent) -> Agent:

@@ -62,6 +62,11 @@ _PREFIXED = select(preferences.c.key, preferences.c.text).where(
     func.substr(preferences.c.key, 1, bindparam("length", type_=Integer)) == bindparam("prefix", type_=AnyText),
 )
 _ADD_PREFERENCE = insert(preferences)
+_EXCHANGE_PREFERENCE = update(preferences).where(
+    preferences.c.channel == bindparam("in_channel"),
+    preferences.c.key == bindparam("under"),
+    preferences.c.text == bindparam("before"),
+)
 _PUT_PREFERENCE = sql(
     "INSERT INTO preferences (channel, key, text) VALUES (:channel, :key, :text)"
     " ON CONFLICT (channel, key) DO UPDATE SET text = excluded.text"
@@ -130,6 +135,13 @@ class SqlPreferences(SqlRepository):
 
     def add(self, channel: ChannelScope, key: str, text: str) -> None:
         self._buffer.queue(_ADD_PREFERENCE, {"channel": channel.key, "key": key, "text": text})
+
+    def exchange(self, channel: ChannelScope, key: str, before: str | None, text: str) -> None:
+        if before is None:
+            self.add(channel, key, text)
+        else:
+            where = {"in_channel": channel.key, "under": key, "before": before}
+            self._buffer.queue(_EXCHANGE_PREFERENCE, {"text": text, **where}, checked=True)
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         self._buffer.queue(

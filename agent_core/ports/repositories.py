@@ -384,6 +384,9 @@ class Preferences(Protocol):
     def add(self, channel: ChannelScope, key: str, text: str) -> None:
         """Save the first text of a key; the commit raises Conflict if it has one."""
 
+    def exchange(self, channel: ChannelScope, key: str, before: str | None, text: str) -> None:
+        """Put a text in the place of `before`, None for none; the commit raises Conflict if another one is there."""
+
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         """Save a text; it replaces the key's previous one. The commit raises no Conflict: the last write wins."""
 

@@ -19,6 +19,13 @@ class Notifications(Protocol):
     def find_mention(self, workspace: str, typed: str) -> str:
         """The id of the person or group that a person typed, as in `@ana`; "" for nobody known, or for several."""
 
+    async def find_approver(self, channel: ChannelScope, found: str) -> str:
+        """The name of a person, group or role that `find_mention` found, for people to read.
+
+        Raise NotAllowed for who may never approve, such as a guest, and for a group that is gone or that the platform
+        does not let Signoff see.
+        """
+
     async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
         """Post a reminder in the agent's thread that mentions these people and groups; return its address.
 

@@ -6,6 +6,12 @@ from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Paused
+from agent_core.model.channel_policy import (
+    POLICY_KEY,
+    ChannelPolicy,
+    parse_channel_policy,
+    serialise_channel_policy,
+)
 from agent_core.model.channel_settings import (
     SITES_KEY,
     TOOLS_KEY,
@@ -23,9 +29,15 @@ from agent_core.model.model_calls import Budget
 from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.records.reservation import reached_budget
-from agent_core.oversight.policy import require_may_decide
-from agent_core.oversight.policy_change import change_policy, follow_policy, list_changes
-from agent_core.ports.database import UnitOfWork
+from agent_core.oversight.policy import require_may_change, require_may_decide
+from agent_core.oversight.policy_change import (
+    change_policy,
+    follow_channel_policy,
+    follow_policy,
+    list_changes,
+    list_channel_changes,
+)
+from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import Rehearsal
 from agent_core.service.creation import require_rehearsed
 from agent_core.service.housekeeping.deleting import newest_turn
@@ -164,6 +176,49 @@ class AgentSettings(TransactionalService):
 
         return await self.save(act)
 
+    async def channel_policy(self, channel: ChannelScope) -> ChannelPolicy:
+        async with self.database.begin() as work:
+            return parse_channel_policy(await work.preferences.get(channel, POLICY_KEY))
+
+    async def set_channel_policy(
+        self, change: Callable[[ChannelPolicy], ChannelPolicy], origin: Origin
+    ) -> ChannelPolicy:
+        """Change the policy of the channel; raise NotAllowed unless the policy lets the person, and InvalidInput.
+
+        It holds at once: leases lose what asks now, open cards ask two people or never run, and threads say so.
+        """
+
+        async def act(work: UnitOfWork) -> ChannelPolicy:
+            before = await work.preferences.get(origin.channel, POLICY_KEY)
+            present, now = parse_channel_policy(before), self.clock.now()
+            if await self.is_repeated(work, origin):
+                return present
+            require_may_change(present, origin.by)
+            changed = change(present)
+            if changed.problem:
+                raise InvalidInput({"policy": f"Nothing was changed. {changed.problem}"})
+            if not (said := "; ".join(list_channel_changes(present, changed))):
+                return present
+            changed = replace(changed, set_by=origin.by)
+            if set(changed.classes("free")) - set(present.classes("free")):
+                changed = replace(changed, free_by=origin.by, free_at=now)
+            work.preferences.exchange(origin.channel, POLICY_KEY, before, serialise_channel_policy(changed, before))
+            self._record(work, origin, "set the channel's policy", said)
+            for agent in await work.agents.of(origin.channel):
+                await self._follow(work, agent, changed, f"{origin.by} set the policy of this channel: {said}.")
+            return changed
+
+        return await self.save(act)
+
+    async def _follow(self, work: UnitOfWork, agent: Agent, changed: ChannelPolicy, said: str) -> None:
+        """Have an agent's lease and open card follow the channel's policy, and its thread say so."""
+        following = follow_channel_policy(agent, changed)
+        if following.lease != agent.lease:
+            work.agents.save(following)
+        if not (agent.is_at_rest or agent.head):
+            self.announce(work, agent, "changed", said)
+        await self._ask_two(work, following)
+
     async def sites(self, channel: ChannelScope) -> Sites:
         async with self.database.begin() as work:
             return parse_sites(await work.preferences.get(channel, SITES_KEY))
@@ -196,6 +251,12 @@ class AgentSettings(TransactionalService):
         """Append an entry about the channel to the decision log."""
         at = self.clock.now()
         work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
+
+
+async def groups_of_policy(database: Database, channel: ChannelScope) -> frozenset[str]:
+    """The ids of people, groups and roles that the channel's policy names."""
+    async with database.begin() as work:
+        return parse_channel_policy(await work.preferences.get(channel, POLICY_KEY)).groups
 
 
 def _require_may_change(agent: Agent, change: PolicyChange, origin: Origin) -> None:

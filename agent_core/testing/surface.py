@@ -32,6 +32,9 @@ class RecordingNotifications:
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: len(self.sent) >= count)
 
+    async def find_approver(self, channel: ChannelScope, found: str) -> str:
+        return f"@{found}"
+
     def find_mention(self, workspace: str, typed: str) -> str:
         return typed.removeprefix("@")
 

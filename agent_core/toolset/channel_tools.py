@@ -1,4 +1,4 @@
-"""Which tools of plugins and servers the agents of a channel may use: read in the database, and checked at each use."""
+"""Which commands the agents of a channel may use, by its switches and its policy; checked at each use."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,6 +7,7 @@ from agent_core.errors import CommandError
 from agent_core.model.channel_settings import NO_TOOLS_KEY, TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.model.command import CommandSpec
 from agent_core.model.origin import ChannelScope, whole_workspace
+from agent_core.oversight.policy import denied_classes, never_text
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.toolset.registry import CommandContext, Commands
 
@@ -31,7 +32,9 @@ async def is_source_on(database: Database, name: str, context: CommandContext) -
 
 
 async def require_switched_on(database: Database, spec: CommandSpec, context: CommandContext) -> None:
-    """Raise CommandError if the agent's channel has switched the command off; Signoff's own never is."""
+    """Raise CommandError if the channel's policy denies a class of the command, or its switches turn a tool off."""
+    if denied := denied_classes(context.agent, spec):
+        raise CommandError(never_text(spec.name, denied))
     if not spec.source:
         return
     async with database.begin() as work:

@@ -1,4 +1,4 @@
-"""Writes commands.md from the registry, and plugins.md: `python -m docs.reference.generate`. Tests hold both to it."""
+"""Writes commands.md, oversight.md and plugins.md: `python -m docs.reference.generate`. Tests hold them to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +16,7 @@ from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands
 from bot.capabilities import Capabilities
 from bot.settings import Settings
+from docs.reference.oversight_page import OVERSIGHT_PAGE, oversight_page
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
 from docs.reference.settings_page import EXAMPLE_FILE, SETTINGS_PAGE, example_file, settings_page
 
@@ -123,6 +124,7 @@ def _listed(words: Sequence[str]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(commands_page(), encoding="utf-8")
+    OVERSIGHT_PAGE.write_text(oversight_page(), encoding="utf-8")
     PLUGIN_PAGE.write_text(plugin_page(), encoding="utf-8")
     SETTINGS_PAGE.write_text(settings_page(), encoding="utf-8")
     EXAMPLE_FILE.write_text(example_file(), encoding="utf-8")

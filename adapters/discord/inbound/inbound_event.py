@@ -39,9 +39,13 @@ def written_by(message: discord.Message, author: discord.User | discord.Member) 
 
 def actor_of(user: discord.User | discord.Member, may: discord.Permissions, *, in_thread: bool) -> Actor:
     """The person as an Actor: member or guest by the permissions `may`, external if not of the server, or bot."""
-    guild = str(user.guild.id) if isinstance(user, discord.Member) else ""
+    guild, roles = (str(user.guild.id), user.roles) if isinstance(user, discord.Member) else ("", [])
     return Actor(
-        id=str(user.id), display=user.display_name, kind=_kind(user, may, in_thread=in_thread), workspace=guild
+        id=str(user.id),
+        display=user.display_name,
+        kind=_kind(user, may, in_thread=in_thread),
+        workspace=guild,
+        groups=tuple(f"&{role.id}" for role in roles),
     )
 
 

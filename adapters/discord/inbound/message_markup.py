@@ -23,12 +23,18 @@ def _parts(message: discord.Message) -> Iterator[str | Mention]:
         end, named = found.end(), int(found[2])
         if named == me:
             continue
-        yield from (plain, names.get(named) or Mention(found[2], found[1][0], is_somebody=found[1][0] == "@"))
+        yield from (plain, names.get(named) or _unknown(found))
         plain = ""
     yield plain + message.content[end:]
 
 
+def _unknown(found: re.Match[str]) -> Mention:
+    sign, number = found.groups()
+    is_somebody = sign[0] == "@"
+    return Mention(number, sign[0], is_somebody=is_somebody, id=f"{sign[1:].strip('!')}{number}" if is_somebody else "")
+
+
 def _names(message: discord.Message) -> dict[int, Mention]:
-    named = {user.id: Mention(user.display_name) for user in message.mentions}
-    named |= {role.id: Mention(role.name) for role in message.role_mentions}
+    named = {user.id: Mention(user.display_name, id=str(user.id)) for user in message.mentions}
+    named |= {role.id: Mention(role.name, id=f"&{role.id}") for role in message.role_mentions}
     return named | {channel.id: Mention(channel.name, "#", is_somebody=False) for channel in message.channel_mentions}

@@ -12,12 +12,14 @@ import discord
 
 from adapters.chat.agent_messages import DIRECT_VERBS, direct_screen, ended_screen, reminder_screen
 from adapters.discord.api.client import UNKNOWN_MESSAGE, DiscordRefused
+from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.draw import draw, mention_text
 from adapters.discord.outbound.message import DiscordMessage, card_link, link_to
 from adapters.discord.outbound.posted import DiscordSender
 from adapters.screens.buttons import Button, foreign_button_error
-from agent_core.errors import ThreadGone
+from agent_core.errors import NotAllowed, ThreadGone
 from agent_core.model.agent import Agent
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
@@ -94,12 +96,21 @@ class DiscordNotifications:
     """Implements `Notifications`. An address is `PLACE/MESSAGE`."""
 
     sending: DiscordSender
+    members: MemberDirectory
     continuous_limit: int | None = None
 
     def find_mention(self, workspace: str, typed: str) -> str:
         """Understands a mention as Discord writes it, of a person or a role, and a person's id."""
         found = MENTION.fullmatch(typed)
         return next(filter(None, found.groups()), "") if found else ""
+
+    async def find_approver(self, channel: ChannelScope, found: str) -> str:
+        if found.startswith("&"):
+            return await self.members.role_name(channel, found)
+        person = await self.members.ask(channel, Actor(id=found, display=found))
+        if person.kind != "member":
+            raise NotAllowed(f"let {person} approve: only full members who may write in this channel do.")
+        return str(person)
 
     async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
         if agent.thread is None:

@@ -51,7 +51,9 @@ class DiscordSurface(ThreadSurface[DiscordMessage]):
     def __post_init__(self) -> None:
         self.watch_status(STATUS_DELAY_SECONDS)
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
-        self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
+        self.notifications = DiscordNotifications(
+            sending=self.sending, members=self.members, continuous_limit=self.continuous_limit
+        )
 
     async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         guild = self.sending.calls.client.get_guild(int(channel.workspace or 0))

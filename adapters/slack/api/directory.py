@@ -1,12 +1,12 @@
 """User directory: caches members, guests, external people and bots from Slack's API and events."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from adapters.chat.background import BackgroundTasks
 from adapters.slack.api.client import SlackApi
@@ -21,7 +21,8 @@ User: TypeAlias = Mapping[str, Any]
 # Slack sends user_change events. These limits are for missed events: after the first, an entry is refreshed
 # in the background; after the second, it is no longer used.
 REFRESH_AFTER, CACHE_TTL = timedelta(minutes=15), timedelta(minutes=30)
-MAX_CACHED_PEOPLE = 50_000
+MAX_CACHED_PEOPLE, MAX_CACHED_GROUPS = 50_000, 1_000
+GROUP, GROUPS_TTL = "S", timedelta(minutes=1)  # how the id of a group begins; for how long its members are cached
 PAGE, MOST_PAGES = 500, 100
 LOOKUP_TIMEOUT_SECONDS = 2.0
 UNKNOWN_PERSON = frozenset({"user_not_found"})  # other refusals tell nothing of whether the person is there
@@ -36,6 +37,11 @@ class Known:
     at: datetime
 
 
+async def no_groups(_channel: ChannelScope) -> Iterable[str]:
+    """The groups that a policy names, where there is none."""
+    return ()
+
+
 @dataclass(slots=True, kw_only=True)
 class SlackDirectory:
     """Caches people from `users.list` and from Slack's events, so that a click rarely needs a request."""
@@ -44,16 +50,53 @@ class SlackDirectory:
     soon: BackgroundTasks
     clock: Clock
     broadcast: Broadcast = NO_BROADCAST
+    groups_in: Callable[[ChannelScope], Awaitable[Iterable[str]]] = no_groups
+    members: TTLCache[tuple[str, str], frozenset[str]] = field(init=False)
     known: LRUCache[tuple[str, str], Known] = field(default_factory=lambda: LRUCache(MAX_CACHED_PEOPLE))
 
     def __post_init__(self) -> None:
+        self.members = TTLCache(MAX_CACHED_GROUPS, GROUPS_TTL.total_seconds(), lambda: self.clock.now().timestamp())
         self.broadcast.subscribe("person", self._forget)
 
     async def actor(self, channel: ChannelScope, person: str) -> Actor:
         """The person, from a cache entry that is at most half an hour old, or from Slack within two seconds.
 
+        With those groups of theirs that the channel's policy names, as Slack knew them at most a minute ago.
         Raise NotFound if there is no such person, NotAllowed while Slack does not answer.
         """
+        found = await self._person(channel, person)
+        for group in await self.groups_in(channel):
+            if group.startswith(GROUP) and person in await self._members(channel.workspace, group):
+                found = replace(found, groups=(*found.groups, group))
+        return found
+
+    async def group_name(self, workspace: str, group: str) -> str:
+        """The handle of a group; raise NotAllowed if it is gone, or if the app may not see groups."""
+        try:
+            answer: Any = await self.calls.ask(workspace, lambda client: client.usergroups_list(), place="usergroups")
+        except SurfaceError as fault:
+            raise NotAllowed(f"name a group here: Slack did not tell which groups there are. {fault}") from fault
+        for each in answer["usergroups"]:
+            if each["id"] == group and not each.get("date_delete"):
+                return f"@{short_name(str(each.get('handle') or each.get('name') or group))}"
+        raise NotAllowed("name this group: it was deleted or disabled in Slack.")
+
+    async def _members(self, workspace: str, group: str) -> frozenset[str]:
+        """The ids of the people in a group; none if it is gone, or while Slack does not tell."""
+        found: frozenset[str] | None = self.members.get((workspace, group))
+        if found is not None:
+            return found
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
+                answer: Any = await self.calls.ask(
+                    workspace, lambda client: client.usergroups_users_list(usergroup=group), place="usergroups"
+                )
+        except (SurfaceError, TimeoutError):
+            return frozenset()
+        found = self.members[workspace, group] = frozenset(map(str, answer["users"]))
+        return found
+
+    async def _person(self, channel: ChannelScope, person: str) -> Actor:
         if found := self.known.get((channel.workspace, person)):
             age = self.clock.now() - found.at
             if REFRESH_AFTER <= age < CACHE_TTL:

@@ -33,12 +33,12 @@ def _read(found: re.Match[str], names: Callable[[str], str], bot: str) -> str | 
     label = html.unescape(label or "")
     match sign:
         case "@":
-            return "" if what == bot else Mention(label or names(what))
+            return "" if what == bot else Mention(label or names(what), id=what)
         case "#":
             return Mention(label or what, "#", is_somebody=False)
         case "!":
-            name = (label or what.partition("^")[0]).lstrip("@")
-            return Mention(name, is_somebody=what.partition("^")[0] in GROUPS)
+            kind, _, group = what.partition("^")
+            return Mention((label or kind).lstrip("@"), is_somebody=kind in GROUPS, id=group)
         case _:
             address = html.unescape(what.removeprefix("mailto:"))
             return address if not label or label in address else f"{label} ({address})"

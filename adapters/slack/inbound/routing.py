@@ -44,6 +44,7 @@ SCOPES = (
     "im:history",
     "im:write",
     "reactions:write",
+    "usergroups:read",
     "users:read",
 )
 

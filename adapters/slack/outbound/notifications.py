@@ -16,7 +16,7 @@ from adapters.slack.outbound.blocks import MAX_ID, mention_text
 from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.message import SlackMessage, card_link, link_to, metadata
 from adapters.slack.outbound.posted import find_posted
-from agent_core.errors import ThreadGone
+from agent_core.errors import NotAllowed, ThreadGone
 from agent_core.model.agent import Agent
 from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.model.records.notification import Notification
@@ -93,6 +93,14 @@ class SlackNotifications:
         if found := MENTION.fullmatch(typed):
             return found[1] or found[2]
         return self.directory.find_person(workspace, typed.removeprefix("@"))
+
+    async def find_approver(self, channel: ChannelScope, found: str) -> str:
+        if found.startswith("S"):
+            return await self.directory.group_name(channel.workspace, found)
+        person = await self.directory.actor(channel, found)
+        if person.kind != "member":
+            raise NotAllowed(f"let {person} approve: only full members of the workspace may.")
+        return str(person)
 
     async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
         if agent.thread is None:

@@ -1,17 +1,27 @@
-"""The page with the form of an agent's policy, apart from the thread, which changes while people fill a form in."""
+"""The forms of an agent's policy and of a channel's, each on a page of its own: nothing changes there meanwhile."""
 
 from dataclasses import dataclass
 
 from aiohttp import web
 
+from adapters.typed.channel_policy import CHOICES, ChannelChange, channel_change, channel_policy_text, fields_of_channel
 from adapters.typed.form_values import FormValues, fields_of_policy, policy_of
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.pages.form_pages import NOTHING, FormState, with_errors_shown
-from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent
+from adapters.web.requests import (
+    AGENT,
+    CHANNEL,
+    agent_id_of,
+    channel_of,
+    form_of,
+    is_own,
+    redirect_to,
+    redirect_to_parent,
+)
 from agent_core.model.decision import PolicyChange
 
-POLICY = f"{AGENT}/policy"
+POLICY, CHANNEL_POLICY = f"{AGENT}/policy", f"{CHANNEL}/policy"
 SHOWN = "shown."  # before the names of the hidden fields with the policy that the form showed
 
 
@@ -55,3 +65,46 @@ def _change(form: FormValues) -> PolicyChange:
     """What the person changed of the policy that the form had shown."""
     shown = {name.removeprefix(SHOWN): value for name, value in form.items() if name.startswith(SHOWN)}
     return PolicyChange.between(policy_of(shown), policy_of(form))
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPolicyPage:
+    """Shows the form of the channel's policy, and changes in it what the person changed."""
+
+    workspace: WebContext
+
+    def get_routes(self) -> list[web.RouteDef]:
+        return [web.get(CHANNEL_POLICY, self.page)]
+
+    def post_routes(self) -> list[web.RouteDef]:
+        return [web.post(CHANNEL_POLICY, with_errors_shown(self.set_policy, self.page))]
+
+    async def page(self, request: web.Request, asked: FormState = NOTHING) -> web.Response:
+        channel = channel_of(request)
+        policy = await self.workspace.agent_settings.channel_policy(channel)
+        shown = fields_of_channel(policy)
+        chosen = fields_of_channel(_channel_change(asked.given)(policy)) if asked.given else shown
+        return await self.workspace.answer(
+            request,
+            "channel_policy.html",
+            **asked.values,
+            channel=channel,
+            policy=policy,
+            told=channel_policy_text(policy),
+            needs=CHOICES,
+            shown={f"{SHOWN}{name}": value for name, value in shown.items()},
+            chosen=chosen,
+            is_own=is_own(channel),
+            can_change=is_own(channel) and policy.may_change(person_of(request)),
+        )
+
+    async def set_policy(self, request: web.Request) -> web.StreamResponse:
+        form, origin = await form_of(request), self.workspace.own(request)
+        await self.workspace.agent_settings.set_channel_policy(_channel_change(form), origin)
+        return redirect_to(request.rel_url.raw_path)
+
+
+def _channel_change(form: FormValues) -> ChannelChange:
+    """What the person changed of the policy that the form had shown."""
+    wanted = {name: value for name, value in form.items() if not name.startswith(SHOWN)}
+    return channel_change({name: value for name, value in wanted.items() if value != form.get(f"{SHOWN}{name}")})

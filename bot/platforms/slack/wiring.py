@@ -1,6 +1,7 @@
 """Builds Slack from the settings. Imported only by processes that serve Slack."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
@@ -24,6 +25,7 @@ from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
 from adapters.typed.actions import ActionDispatcher
 from agent_core.assembly import Core
+from agent_core.service.agent_settings import groups_of_policy
 from agent_core.service.housekeeping.inbound_log import InboundLog
 from agent_core.service.reading.thread_turns import ThreadTurns
 from bot.platforms.platform import PlatformParts
@@ -61,7 +63,13 @@ class WiredSlack:
         else:
             tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         calls = SlackApi(tokens=tokens, clock=clock)
-        directory = SlackDirectory(calls=calls, soon=soon, clock=clock, broadcast=parts.broadcast)
+        directory = SlackDirectory(
+            calls=calls,
+            soon=soon,
+            clock=clock,
+            broadcast=parts.broadcast,
+            groups_in=partial(groups_of_policy, database),
+        )
         surface = SlackSurface(
             calls=calls,
             soon=soon,

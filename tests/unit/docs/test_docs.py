@@ -14,6 +14,7 @@ import pytest
 from bot.__main__ import COMMANDS
 from bot.solo import _parser
 from docs.reference.generate import PAGE, commands_page
+from docs.reference.oversight_page import OVERSIGHT_PAGE, oversight_page
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
 from tests.attacks.rows import PAGE as ATTACKS
 from tests.behaviours import PROMISES
@@ -124,6 +125,7 @@ def test_every_picture_is_used_described_and_small() -> None:
 def test_the_reference_of_commands_is_as_the_registry_says() -> None:
     assert text_of(PAGE) == commands_page(), "Run `python -m docs.reference.generate`."
     assert text_of(PLUGIN_PAGE) == plugin_page(), "Run `python -m docs.reference.generate`."
+    assert text_of(OVERSIGHT_PAGE) == oversight_page(), "Run `python -m docs.reference.generate`."
 
 
 @pytest.mark.slow

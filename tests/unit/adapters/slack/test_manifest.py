@@ -40,6 +40,8 @@ OF_METHODS: dict[str, tuple[str, ...]] = {
     "files.upload.v2": ("files:write",),  # files.getUploadURLExternal and files.completeUploadExternal
     "oauth.v2.access": (),
     "reactions.add": ("reactions:write",),
+    "usergroups.list": ("usergroups:read",),
+    "usergroups.users.list": ("usergroups:read",),
     "users.conversations": ("channels:read", "groups:read"),
     "users.info": ("users:read",),
     "users.list": ("users:read",),

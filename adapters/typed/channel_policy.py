@@ -1,0 +1,156 @@
+"""Shows and sets a channel's policy by a typed line: who approves here, and how many people approve each class."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import cast, get_args
+
+from adapters.screens.ui_text import first_word
+from adapters.typed.form_values import FormValues
+from adapters.typed.notification_commands import BETWEEN_MENTIONS
+from adapters.typed.policy_settings import classes_of
+from agent_core.errors import InvalidInput
+from agent_core.model.channel_policy import (
+    ANYONE,
+    MAX_APPROVERS,
+    NEEDS_TEXT,
+    NO_POLICY,
+    OWNER,
+    Approver,
+    ChannelPolicy,
+    Need,
+)
+from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.origin import Origin, SurfaceName
+from agent_core.ports.surface import Notifications
+from agent_core.service.agent_settings import AgentSettings
+
+HOW_CHANNEL_POLICY = (
+    "Policy of the channel: write policy channel, and then approvers anyone, owner or @PEOPLE; managers approvers or "
+    "@PEOPLE; free, one, two, never or agents CLASSES; makers on or off; or reset. "
+    "An agent's own policy can only be stricter, except for classes after agents."
+)
+APPROVERS = "approvers"
+ALONE = {ANYONE: Approver(ANYONE), "anybody": Approver(ANYONE), OWNER: Approver(OWNER)}
+ON_OFF = {"on": True, "off": False}
+MENTION = re.compile(r"<@!?(&?\w{1,40})>")
+NOT_A_MENTION = (
+    "Policy: {} does not say for certain who is meant. In an agent's thread on Slack or Discord, write "
+    "!policy channel approvers and mention people, groups or roles with @; or write anyone, or owner."
+)
+
+ChannelChange = Callable[[ChannelPolicy], ChannelPolicy]
+AGENTS = "agents"  # leaves a class to the policy of each agent
+CHOICES = {AGENTS: NEEDS_TEXT[None], **{need: NEEDS_TEXT[need] for need in get_args(Need)}}
+NAMED = "named"  # the choice of a form that keeps the people who are named in the policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPolicyCommands:
+    """Runs `policy channel`. `surfaces`: those with accounts, which know people, groups and roles by their ids."""
+
+    settings: AgentSettings
+    surfaces: Mapping[SurfaceName, Notifications]
+
+    async def run(self, said: str, origin: Origin) -> str:
+        """Change the policy as the text says, if there is one, and show it; raise InvalidInput, NotAllowed."""
+        if not said:
+            return channel_policy_text(await self.settings.channel_policy(origin.channel))
+        return channel_policy_text(await self.settings.set_channel_policy(await self._change(said, origin), origin))
+
+    async def _change(self, said: str, origin: Origin) -> ChannelChange:
+        word, rest = first_word(said)
+        match word, rest.casefold():
+            case "approvers", _ if rest:
+                approvers = await self._people(rest, origin)
+                return lambda present: replace(present, approvers=approvers)
+            case "managers", "approvers":
+                return lambda present: replace(present, managers=())
+            case "managers", _ if rest:
+                managers = await self._people(rest, origin)
+                return lambda present: replace(present, managers=managers)
+            case "makers", ("on" | "off") as choice:
+                return lambda present: replace(present, makers_approve=ON_OFF[choice])
+            case "reset", "":
+                return lambda present: replace(NO_POLICY, set_by=present.set_by)
+            case ("free" | "one" | "two" | "never" | "agents") as need, _ if rest:
+                return needing(need, classes_of(rest.casefold().replace(",", " ").split(), HOW_CHANNEL_POLICY))
+            case _:
+                raise InvalidInput({"policy": HOW_CHANNEL_POLICY})
+
+    async def _people(self, said: str, origin: Origin) -> tuple[Approver, ...]:
+        words = [word for word in BETWEEN_MENTIONS.split(said) if word]
+        if len(words) > MAX_APPROVERS:
+            raise InvalidInput({"policy": f"Policy: 1 to {MAX_APPROVERS} people, groups and roles."})
+        return tuple(dict.fromkeys([await self._approver(word, origin) for word in words]))
+
+    async def _approver(self, word: str, origin: Origin) -> Approver:
+        """The person, group or role of a mention. A name is no proof: its bearer chose it."""
+        if alone := ALONE.get(word.casefold().removeprefix("@")):
+            return alone
+        surface, found = self.surfaces.get(origin.channel.surface), MENTION.fullmatch(word)
+        if surface is None or found is None:
+            raise InvalidInput({"policy": NOT_A_MENTION.format(repr(word[:60]))})
+        return Approver(found[1], await surface.find_approver(origin.channel, found[1]))
+
+
+def needing(need: str, risks: Sequence[RiskClass]) -> ChannelChange:
+    """The change that gives these classes a need; `agents` leaves them to the policy of each agent."""
+
+    def change(present: ChannelPolicy) -> ChannelPolicy:
+        kept = {risk: each for risk, each in present.needs.items() if risk not in risks}
+        return replace(present, needs=kept if need == "agents" else kept | dict.fromkeys(risks, cast("Need", need)))
+
+    return change
+
+
+def fields_of_channel(policy: ChannelPolicy) -> dict[str, str]:
+    """The fields of a form: `approvers`, `managers`, `makers`, and a need for each class, as `need.read`."""
+    managers = policy.managers or (Approver(APPROVERS),)
+    people = (("approvers", policy.approvers), ("managers", managers))
+    chosen = {name: each[0].id if each[0].id in (*ALONE, APPROVERS) else NAMED for name, each in people}
+    needs = {f"need.{risk}": policy.needs.get(risk, AGENTS) for risk in RISK_CLASSES}
+    return {**chosen, **needs, "makers": "on" if policy.makers_approve else "off"}
+
+
+def channel_change(fields: FormValues) -> ChannelChange:
+    """The change that the changed fields of a form ask for; raise InvalidInput for a choice that the form lacks."""
+    changes: list[ChannelChange] = []
+    for name, value in fields.items():
+        kind, _, risk = name.partition(".")
+        match kind, value:
+            case "approvers", _ if value in ALONE:
+                changes.append(partial(replace, approvers=(ALONE[value],)))
+            case "managers", "approvers" | "anyone":
+                changes.append(partial(replace, managers=(ALONE[value],) if value in ALONE else ()))
+            case "makers", ("on" | "off"):
+                changes.append(partial(replace, makers_approve=ON_OFF[value]))
+            case "need", _ if value in CHOICES and risk in RISK_CLASSES:
+                changes.append(needing(value, classes_of([risk])))
+            case _:
+                raise InvalidInput({"policy": HOW_CHANNEL_POLICY})
+    return lambda present: reduce(lambda policy, change: change(policy), changes, present)
+
+
+def channel_policy_text(policy: ChannelPolicy) -> str:
+    """The policy, a line for each rule that it has."""
+    changers = ", ".join(map(str, policy.managers)) or "who may approve"
+    lines = (
+        "Policy of this channel, for all its agents:",
+        f"Who may approve: {', '.join(map(str, policy.approvers))}",
+        *(
+            f"{NEEDS_TEXT[need].capitalize()}: {_named(policy, need)}"
+            for need in get_args(Need)
+            if policy.classes(need)
+        ),
+        "" if policy.makers_approve else "Who made an agent does not approve its execute and publish commands",
+        f"Who may change this: {changers}{f', and {policy.set_by}, who set it last' if policy.set_by else ''}",
+        "All else is as each agent's policy has it. The budget of all: budget channel. Who is called when: reminders.",
+    )
+    return "\n".join(filter(None, lines))
+
+
+def _named(policy: ChannelPolicy, need: Need) -> str:
+    chosen = f" (chosen by {policy.free_by})" if need == "free" and policy.free_by else ""
+    return f"{', '.join(policy.classes(need))}{chosen}"

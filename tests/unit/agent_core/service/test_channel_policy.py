@@ -1,0 +1,222 @@
+"""The policy of a channel: who may approve and change it, and what a change does to open cards and permissions."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from adapters.typed.channel_policy import needing
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.errors import InvalidInput, NotAllowed, NotPossible
+from agent_core.model.agent import Agent
+from agent_core.model.channel_policy import ANYONE, OWNER, POLICY_KEY, Approver, ChannelPolicy, serialise_channel_policy
+from agent_core.model.command import RiskClass
+from agent_core.model.decision import Approve, Decision, Policy, Reject
+from agent_core.model.origin import Actor
+from agent_core.model.turn import Turn
+from agent_core.service.decisions import record_decision
+from agent_core.testing.examples import ANA, BEN, CHANNEL
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
+
+CARL = Actor(id="u-carl", display="carl", workspace="local")
+LEADS, LEAD = Approver("S1", "@leads"), replace(CARL, groups=("S1",))
+NOT_GRANTED = "write_to_file is of class write, which was not granted"
+Change = Callable[[ChannelPolicy], ChannelPolicy]
+
+
+def approvers(*people: Approver) -> Change:
+    return lambda present: replace(present, approvers=people)
+
+
+def of_class(risk: RiskClass) -> Commands:
+    """The commands on files as if all of them were of one class."""
+    return Commands.of(*(replace(each, spec=replace(each.spec, risks=(risk,))) for each in FILE_COMMANDS))
+
+
+class Team:
+    """Ana, who made the agent, Ben, and a stage whose model writes one file after the other."""
+
+    def __init__(self, commands: Commands | None = None) -> None:
+        writes = (reply_text("write_to_file", {"filename": f"{n}.txt", "text": "one"}) for n in range(9))
+        self.stage = Stage(model=ScriptedModel(*writes), commands=commands)
+
+    async def opened(self, policy: Policy | None = None) -> tuple[Agent, Turn]:
+        agent = await self.stage.create(**({"policy": policy} if policy else {}))
+        return await self.settled(agent)
+
+    async def settled(self, agent: Agent) -> tuple[Agent, Turn]:
+        agent = await self.stage.wait_until_settled(agent)
+        return agent, await self.stage.turn(agent)
+
+    async def set(self, change: Change, by: Actor = ANA, delivery: str | None = None) -> ChannelPolicy:
+        return await self.stage.agent_settings.set_channel_policy(change, self.stage.origin(by, delivery))
+
+    async def decide(self, turn: Turn, by: Actor, decision: Decision | None = None) -> Turn:
+        origin, decision = self.stage.origin(by), decision or Approve()
+        return (await self.stage.service.decisions.decide(turn.id, decision, origin, shown=turn.control_hash))[1]
+
+    async def log(self) -> list[tuple[str, str]]:
+        page = await self.stage.views.log.page(self.stage.origin())
+        return [(row.entry.act, row.entry.detail) for row in page.rows]
+
+
+@pytest.mark.proves("channel-policy:approvers")
+async def test_only_approvers_decide_and_the_refusal_names_them() -> None:
+    team = Team()
+    _, turn = await team.opened()
+    await team.set(approvers(Approver("u-ben", "@ben"), LEADS))
+    with pytest.raises(NotAllowed, match="approve here: in this channel @ben and @leads may"):
+        await team.decide(turn, ANA)
+    with pytest.raises(NotAllowed, match="guests"):
+        await team.decide(turn, replace(LEAD, kind="guest"))
+    assert (await team.decide(turn, LEAD)).state == "approved"
+    assert ("set the channel's policy", "who may approve: any full member → @ben, @leads") in await team.log()
+
+
+@pytest.mark.proves("channel-policy:changes")
+async def test_approvers_and_who_set_it_last_change_it_and_nobody_else() -> None:
+    team = Team()
+    await team.set(approvers(LEADS))
+    with pytest.raises(NotAllowed, match="set the policy of this channel: @leads and @ana may"):
+        await team.set(approvers(Approver(ANYONE)), BEN)
+    await team.set(lambda present: replace(present, managers=(Approver("u-ben", "@ben"),)))
+    with pytest.raises(NotAllowed):
+        await team.set(needing("free", ("publish",)), LEAD)
+    policy = await team.set(needing("two", ("publish",)), BEN)
+    assert (policy.set_by, policy.needs) == (BEN, {"publish": "two"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (approvers(), "Name 1 to 20"),
+        (approvers(*(Approver(f"U{n}") for n in range(21))), "Name 1 to 20"),
+        (lambda present: replace(present, approvers=(Approver(OWNER),), makers_approve=False), "they must be allowed"),
+        (
+            lambda present: replace(present, approvers=(Approver(OWNER),), needs={"write": "two"}),
+            "than one person",
+        ),
+        (lambda present: replace(present, managers=(Approver(OWNER),)), "another maker"),
+    ],
+)
+async def test_a_policy_under_which_nobody_could_approve_is_refused(change: Change, said: str) -> None:
+    team = Team()
+    with pytest.raises(InvalidInput, match=f"Nothing was changed. .*{said}"):
+        await team.set(change)
+    assert await team.stage.agent_settings.channel_policy(CHANNEL) == ChannelPolicy()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("channel-policy:never")
+async def test_what_never_runs_is_not_offered_and_an_open_card_is_withdrawn_until_it_may_run_again() -> None:
+    team = Team()
+    agent, turn = await team.opened()
+    await team.set(needing("never", ("write",)))
+    with pytest.raises(NotPossible, match="write_to_file never runs in this channel: its policy denies write"):
+        await team.decide(turn, ANA)
+    agent, withdrawn = await team.settled(agent)
+    assert "never runs in this channel" in withdrawn.remark
+    with pytest.raises(NotPossible):
+        await team.decide(withdrawn, ANA)
+    await team.set(needing("agents", ("write",)))
+    agent, again = await team.settled(agent)
+    assert again.remark.startswith("The policy of this channel no longer denies write_to_file")
+    await team.decide(again, ANA)
+    await team.settled(agent)
+    assert [each.path for each in await team.stage.workspaces.of(agent).list_files(".")] == ["0.txt"]
+
+
+@pytest.mark.proves("channel-policy:never")
+async def test_the_model_does_not_see_what_never_runs_but_can_end_its_work() -> None:
+    team = Team()
+    await team.set(lambda present: replace(present, needs={"write": "never", "read": "never"}))
+    await team.stage.wait_until_settled(await team.stage.create())
+    asked = "\n".join(message.content for message in team.stage.script.prompts[-1])
+    assert "write_to_file" not in asked.partition("Goals")[0]
+    assert "task_complete" in asked
+
+
+async def test_two_people_of_the_channel_approve_what_was_open_and_a_lease_loses_the_class() -> None:
+    team = Team()
+    agent, turn = await team.opened()
+    await team.set(needing("two", ("write",)))
+    _, turn = await team.settled(agent)
+    assert turn.needs_two
+    assert (await team.decide(turn, ANA)).state == "proposed"
+    assert (await team.decide(turn, BEN)).state == "approved"
+
+
+async def test_one_person_approves_what_the_agent_had_free_and_its_lease_covered() -> None:
+    team = Team()
+    agent, turn = await team.opened()
+    await team.decide(turn, ANA, Approve(times=5))
+    await team.set(needing("one", ("write",)))
+    agent, turn = await team.settled(agent)
+    assert turn.state == "proposed"
+    async with team.stage.database.begin() as work:
+        ends = [each.text for each in await work.notes.notices(agent) if each.kind == "lease ended"]
+    assert ends == [f"The approval by @ana ended with {6 - turn.number} of 5 left: {NOT_GRANTED}."]
+
+
+@pytest.mark.proves("channel-policy:free")
+async def test_free_classes_of_the_channel_run_under_who_chose_them_and_end_with_their_right() -> None:
+    team = Team()
+    await team.set(needing("free", ("write",)), BEN)
+    agent, _ = await team.opened()
+    async with team.stage.database.begin() as work:
+        first = (await work.turns.of(agent, last=40))[0]
+    assert (first.approvals[-1].by, first.approvals[-1].decision.kind) == (BEN, "approve")
+    after = Team()
+    await after.set(needing("free", ("write",)), BEN)
+    await after.set(approvers(LEADS), BEN)
+    assert (await after.opened())[1].state == "proposed"
+
+
+@pytest.mark.proves("channel-policy:makers")
+async def test_who_made_an_agent_does_not_approve_its_execute_commands_but_rejects_them() -> None:
+    team = Team(of_class("execute"))
+    await team.set(lambda present: replace(present, makers_approve=False))
+    agent, turn = await team.opened(Policy(free=("execute",)))
+    assert turn.state == "proposed"  # Ana chose it free for her own agent, and made it
+    with pytest.raises(NotAllowed, match="approve this: you made Clerk, and another person approves its write_to_file"):
+        await team.decide(turn, ANA)
+    assert (await team.decide(turn, ANA, Reject("No"))).state == "rejected"
+    agent, turn = await team.settled(agent)
+    assert (await team.decide(turn, BEN)).state == "approved"
+
+
+@pytest.mark.proves("channel-policy:at-once")
+async def test_an_approval_of_who_lost_the_right_before_the_start_asks_again() -> None:
+    team = Team()
+    agent, turn = await team.opened()
+    async with team.stage.database.begin() as work:
+        turn, agent = await work.turns.get(CHANNEL, turn.id), await work.agents.get(CHANNEL, agent.id)
+        await record_decision(work, agent, turn, Approve(), by=BEN, at=team.stage.clock.now())
+        policy = replace(ChannelPolicy(), approvers=(LEADS,))
+        work.preferences.put(CHANNEL, POLICY_KEY, serialise_channel_policy(policy))
+        team.stage.service.decisions.waker.wake(work, agent.id)
+        await work.commit()
+    agent, turn = await team.settled(agent)
+    assert (turn.state, turn.remark) == ("proposed", "@ben may not approve this any more.")
+    assert (await team.decide(turn, LEAD)).state == "approved"
+
+
+@pytest.mark.proves("channel-policy:changes")
+async def test_two_changes_at_once_are_both_kept_and_a_repeated_one_counts_once() -> None:
+    team = Team()
+    await team.set(needing("one", ("read",)))
+    classes: tuple[RiskClass, ...] = ("write", "delete", "network", "publish")
+    await asyncio.gather(*(team.set(needing("two", (risk,)), BEN) for risk in classes))
+    policy = await team.set(needing("never", ("spend",)), delivery="d1")
+    assert policy.needs == {"read": "one", **dict.fromkeys(classes, "two"), "spend": "never"}
+    assert await team.set(needing("free", ("spend",)), delivery="d1") == policy
+
+
+async def test_another_channel_has_a_policy_of_its_own() -> None:
+    team = Team()
+    await team.set(needing("never", ("write",)))
+    other = replace(CHANNEL, channel="other")
+    assert await team.stage.agent_settings.channel_policy(other) == ChannelPolicy()
