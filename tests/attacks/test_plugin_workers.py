@@ -27,7 +27,7 @@ from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
 from agent_core.plugins.plugin_set import CommandFamily, PluginSet
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.confinement.process_tree import ProcessTree
+from agent_core.providers.confinement.resource_use import ProcessTree
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.programs.sandbox_self_test import Listener
-from agent_core.providers.confinement.process_tree import ProcessTree
+from agent_core.providers.confinement.resource_use import ProcessTree
 from agent_core.providers.confinement.seccomp import ARCHITECTURES
 from agent_core.providers.confinement.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack

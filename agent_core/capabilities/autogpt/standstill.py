@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent_core.providers.confinement.bwrap_process import BwrapProcess
-from agent_core.providers.confinement.process_tree import ProcessTree
+from agent_core.providers.confinement.resource_use import ProcessTree
 
 MAX_ROUNDS = 20  # of looking for processes that were started meanwhile
 

@@ -29,7 +29,7 @@ from agent_core.providers.confinement.bwrap_process import BwrapProcess, start_b
 from agent_core.providers.confinement.cgroup import Cgroup, Cgroups
 from agent_core.providers.confinement.interpreter import USR, Interpreter
 from agent_core.providers.confinement.limits import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
-from agent_core.providers.confinement.process_tree import count_threads
+from agent_core.providers.confinement.resource_use import count_threads
 from agent_core.providers.confinement.seccomp import build_filter
 from agent_core.providers.process_end import end_process
 

@@ -20,7 +20,7 @@ from agent_core.errors import CommandError
 from agent_core.model.channel_settings import Sites
 from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.web import ContactedHost
-from agent_core.providers.confinement.process_tree import ProcessTree
+from agent_core.providers.confinement.resource_use import ProcessTree
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
 from agent_core.providers.system_packages import install_command

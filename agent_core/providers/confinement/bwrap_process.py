@@ -20,7 +20,7 @@ from agent_core.ports.database import finish_uncancelled
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.confinement.cgroup import Cgroup
 from agent_core.providers.confinement.limits import NotStarted, ProgramLimits
-from agent_core.providers.confinement.process_tree import ProcessTree, SocketUse, count_inodes
+from agent_core.providers.confinement.resource_use import ProcessTree, SocketUse, count_inodes
 from agent_core.providers.process_end import end_process
 
 COMMAND_TOO_LONG = "The command line is too long to be run."

@@ -28,7 +28,7 @@ from agent_core.providers.confinement.bwrap_options import hidden_folders, syste
 from agent_core.providers.confinement.cgroup import Cgroup, Cgroups
 from agent_core.providers.confinement.interpreter import Interpreter
 from agent_core.providers.confinement.limits import LIMITS, user_for
-from agent_core.providers.confinement.process_tree import SocketUse
+from agent_core.providers.confinement.resource_use import SocketUse
 from agent_core.providers.own_process import own_process
 from agent_core.providers.system_packages import install_command
 from agent_core.testing.examples import an_agent

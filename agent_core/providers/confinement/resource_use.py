@@ -1,4 +1,4 @@
-"""Memory, sockets and open files of a process tree, read from /proc. Blocking."""
+"""What a sandboxed program uses, from /proc: memory, threads, socket buffers, inodes, deleted open files. Blocking."""
 
 import os
 from collections import defaultdict
