@@ -43,8 +43,8 @@ from adapters.typed.typed_text import typed
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import ReplyMeaning, is_question
 from agent_core.model.origin import Origin
+from agent_core.model.reply_meaning import ReplyMeaning, is_question
 from agent_core.model.turn import SeenProposal, Turn
 from agent_core.service.reading.views import AgentViews
 

@@ -16,8 +16,8 @@ from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import ReplyMeaning, meaning_of
 from agent_core.model.origin import Origin
+from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked, StepRejected
 from agent_core.service.reading.views import AgentViews

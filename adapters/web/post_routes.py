@@ -48,8 +48,8 @@ from adapters.web.theme import remember_theme, theme_of
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.ids import TurnId
-from agent_core.model.note import ReplyMeaning
 from agent_core.model.origin import ChannelScope
+from agent_core.model.reply_meaning import ReplyMeaning
 from agent_core.model.turn import SeenProposal
 
 MAX_CREATED_A_MINUTE = 30

@@ -12,9 +12,10 @@ from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note, Notice, ReplyMeaning, meaning_of
+from agent_core.model.note import Note, Notice
 from agent_core.model.origin import Origin
 from agent_core.model.records.audit import AuditEntry
+from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn, Undo
 from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
