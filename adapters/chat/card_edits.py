@@ -1,4 +1,4 @@
-"""Edits of messages, about one a second in each channel: those of one card are joined, and each is recorded first.
+"""Edits messages: joins those of a card that asks nothing to one a second in each channel, and notes refused edits.
 
 Commands that run under one approval change their common card faster than people read and platforms allow. Each channel
 gets about one such edit a second, with the newest state. Until it is sent, the turn counts as not shown, so that a
@@ -6,56 +6,21 @@ process that ends loses nothing.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from cachetools import LRUCache
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent
-from agent_core.errors import DatabaseAway, SurfaceBusy, SurfaceError, ThreadGone
+from agent_core.errors import SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.origin import ChannelScope
 from agent_core.ports.clock import Clock
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-@contextmanager
-def recorded(shown: MutableMapping[K, V], key: K, value: V) -> Iterator[None]:
-    """Record that the with-block shows this value; take it back if the block fails.
-
-    Who forgets the key meanwhile finds it forgotten afterwards. If blocks of a key overlap and one fails, the value
-    counts as not shown, which costs one more send.
-    """
-    shown[key] = value
-    is_sent = False
-    try:
-        yield
-        is_sent = True
-    finally:
-        if not is_sent:
-            shown.pop(key, None)
-
-
-async def send_both(first: Callable[[], Awaitable[None]], second: Callable[[], Awaitable[None]]) -> None:
-    """Send both, then raise the error of one of them: rather one after which it can be tried again."""
-    try:
-        await first()
-    except (SurfaceBusy, DatabaseAway):
-        with suppress(SurfaceError):
-            await second()
-        raise
-    except SurfaceError:
-        await second()
-        raise
-    await second()
-
 
 EditOutcome: TypeAlias = Literal["shown", "gone", "refused"]
 logger = logging.getLogger(__name__)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
-from adapters.chat.card_edits import recorded
-from adapters.chat.status_updates import is_kept_waiting
+from adapters.chat.status_updates import is_kept_waiting, recorded
 from adapters.screens.cards import status_text
 from adapters.screens.turn_lines import command_text, line_of
 from adapters.screens.ui_text import free_text

@@ -1,15 +1,19 @@
-"""Sends an agent's status line shortly after it changed; of several changes only the last."""
+"""Sends an agent's status line soon after a change, of several only the last; records what is shown if it was sent."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.card_edits import recorded
 from adapters.screens.cards import status_text
-from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy
+from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy, SurfaceError
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 MAX_TRIES = 10  # while the platform is busy, or the database away
 BUSY_SECONDS = 1.0  # before the next try, if the platform does not say how long it is busy
@@ -79,3 +83,34 @@ def is_kept_waiting(agent: Agent) -> bool:
     """Whether a thinking agent waits for helpers or for a retry, or its model has been thinking for some seconds."""
     status = agent.status
     return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)
+
+
+@contextmanager
+def recorded(shown: MutableMapping[K, V], key: K, value: V) -> Iterator[None]:
+    """Record that the with-block shows this value; take it back if the block fails.
+
+    Who forgets the key meanwhile finds it forgotten afterwards. If blocks of a key overlap and one fails, the value
+    counts as not shown, which costs one more send.
+    """
+    shown[key] = value
+    is_sent = False
+    try:
+        yield
+        is_sent = True
+    finally:
+        if not is_sent:
+            shown.pop(key, None)
+
+
+async def send_both(first: Callable[[], Awaitable[None]], second: Callable[[], Awaitable[None]]) -> None:
+    """Send both, then raise the error of one of them: rather one after which it can be tried again."""
+    try:
+        await first()
+    except (SurfaceBusy, DatabaseAway):
+        with suppress(SurfaceError):
+            await second()
+        raise
+    except SurfaceError:
+        await second()
+        raise
+    await second()

@@ -10,7 +10,7 @@ from typing import TypeVar
 import discord
 from cachetools import LRUCache
 
-from adapters.chat.card_edits import recorded
+from adapters.chat.status_updates import recorded
 from adapters.discord.api.client import (
     ARCHIVED,
     GONE_REASONS,

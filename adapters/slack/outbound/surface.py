@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.agent_messages import notice_screen
-from adapters.chat.card_edits import recorded, send_both
+from adapters.chat.status_updates import recorded, send_both
 from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.screens.message.pieces import Screen
 from adapters.screens.text_fit import cut

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.chat.card_edits import send_both
+from adapters.chat.status_updates import send_both
 from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy, SurfaceError
 
 BUSY, REFUSED, AWAY = SurfaceBusy("ratelimited", 1.0), SurfaceError("edit_window_closed"), DatabaseAway("It is away.")
