@@ -17,7 +17,7 @@ from agent_core.capabilities.capability import CommandParts
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.capabilities.programs.disabled import DisabledSandbox
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop

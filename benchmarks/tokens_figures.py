@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import mean
 from typing import Any
 
-from agent_core.capabilities.models.tokenizers import ENCODINGS, build_encoding, read_encoding
+from agent_core.capabilities.models.token_counters import ENCODINGS, build_encoding, read_encoding
 
 STEP, LEAST = 128, 1024  # platform.openai.com/docs/guides/prompt-caching
 START, END = -1, -2  # of a message

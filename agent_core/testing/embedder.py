@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.model.model_calls import FREE, Usage
 from agent_core.model.records.memory import Vector
 from agent_core.ports.models import Embedding

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.model.model_calls import FREE, Message, Reply, Usage
 from agent_core.ports.models import CallOptions

@@ -18,7 +18,7 @@ from adapters.screens.cards import turn_card
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.capabilities.web.downloads import DownloadCommands
 from agent_core.capabilities.web.gateway_web import GatewayWeb
 from agent_core.capabilities.web.git_clone import GitCloner

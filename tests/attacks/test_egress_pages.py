@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from agent_core.capabilities.documents import page_reader
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.capabilities.programs.sandbox_self_test import Listener
 from agent_core.capabilities.web import browser_confinement, browser_pages
 from agent_core.capabilities.web.browser_confinement import start_confined

@@ -13,7 +13,7 @@ from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.models.prices import Prices
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, LanguageModel

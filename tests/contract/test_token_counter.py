@@ -12,13 +12,15 @@ from threading import Event
 import pytest
 import tiktoken
 
-from agent_core.capabilities.models.token_estimates import CachedCounts, EstimatedTokens, estimate
-from agent_core.capabilities.models.tokenizers import (
+from agent_core.capabilities.models.token_counters import (
     ENCODINGS,
     MAX_EXACT_CHARACTERS,
+    CachedCounts,
     EncodingFile,
+    EstimatedTokens,
     TiktokenCounters,
     build_encoding,
+    estimate,
     missing,
     read_encoding,
 )
@@ -214,7 +216,7 @@ def test_a_file_with_another_content_than_it_should_have_is_not_used(
     encoding = ENCODINGS["cl100k_base"]
     tmp_path.joinpath(encoding.file).write_bytes(b"YQ== 0\n")
     right = read_encoding(encoding, tmp_path) or b""
-    monkeypatch.setattr("agent_core.capabilities.models.tokenizers.PACKAGE", "not_installed_here")
+    monkeypatch.setattr("agent_core.capabilities.models.token_counters.PACKAGE", "not_installed_here")
     assert missing(tmp_path) == ("o200k_base", "cl100k_base")
     tmp_path.joinpath(encoding.file).write_bytes(right)
     assert missing(tmp_path) == ("o200k_base",)
@@ -239,6 +241,6 @@ def test_counts_are_kept_up_to_a_size() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_loaded_before_a_model_is_counted_for() -> None:
-    code = "import sys, agent_core.capabilities.models.tokenizers; print('tiktoken' in sys.modules)"
+    code = "import sys, agent_core.capabilities.models.token_counters; print('tiktoken' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout == "False\n"

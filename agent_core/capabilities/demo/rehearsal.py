@@ -20,7 +20,7 @@ from agent_core.capabilities.demo.rehearsal_prompt import (
     shorten,
 )
 from agent_core.capabilities.demo.tour import REPORT_TITLE, TOUR_END, TOUR_GOAL, read_tour, tour_actions
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.model.model_calls import FREE, Message, Reply, Usage
 from agent_core.ports.models import CallOptions, Tour
 

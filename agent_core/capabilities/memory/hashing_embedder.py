@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agent_core.capabilities.memory.unit_vectors import Row, or_first_axis, truncate, unit_vectors
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.models import Embedding
 

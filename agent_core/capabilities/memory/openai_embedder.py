@@ -10,7 +10,7 @@ from typing import Any
 from agent_core.capabilities.memory.unit_vectors import Row, truncate, unit_vectors
 from agent_core.capabilities.models.endpoint_errors import Ability, error_text
 from agent_core.capabilities.models.model_endpoint import ModelEndpoint
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.model.model_calls import Usage
 from agent_core.model.records.memory import Vector

@@ -27,7 +27,7 @@ from agent_core.capabilities.models.settings import (
     Endpoint,
     ModelSettings,
 )
-from agent_core.capabilities.models.tokenizers import TiktokenCounters, missing
+from agent_core.capabilities.models.token_counters import Estimates, TiktokenCounters, missing
 from agent_core.errors import SettingsError
 from agent_core.ports.models import EndpointCheck, LanguageModel, LocalServer, TokenCounters
 from agent_core.prompt.profiles import ProfileName, profile_for
@@ -237,8 +237,6 @@ def wanted_profile(settings: ModelSettings) -> ProfileName:
 
 def make_counters(settings: ModelSettings, folder: Path) -> TokenCounters:
     """OpenAI's tokenizers, also from files in `folder`, if an endpoint is configured; else an estimate."""
-    from agent_core.capabilities.models.token_estimates import Estimates
-
     return TiktokenCounters(folder) if settings.has_endpoint else Estimates()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from agent_core.capabilities.models.completion import BrokenOff
-from agent_core.capabilities.models.dialect import reported_window
+from agent_core.capabilities.models.model_facts import reported_window
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong

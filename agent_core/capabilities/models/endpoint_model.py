@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import httpx2
 
 from agent_core.capabilities.models.completion import BrokenOff, Completion, member
-from agent_core.capabilities.models.dialect import Dialect, ModelFacts
+from agent_core.capabilities.models.dialect import Dialect
 from agent_core.capabilities.models.endpoint_errors import (
     CHAT,
     PARAMETER_STATUSES,
@@ -33,7 +33,8 @@ from agent_core.capabilities.models.endpoint_errors import (
     smaller_window,
 )
 from agent_core.capabilities.models.model_endpoint import ModelEndpoint
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.model_facts import ModelFacts
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import ModelError, ModelRefused, PromptTooLong
 from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, TokenCounter

@@ -13,7 +13,7 @@ from adapters.typed.management_commands import CALLS
 from adapters.web.page_context import ModelLabel
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.errors import Conflict
 from agent_core.model.model_calls import CallKind, Reply, Usage
 from agent_core.model.origin import ChannelScope

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
 from agent_core.model.draft import AgentDraft
 from agent_core.model.model_calls import Reply, Usage

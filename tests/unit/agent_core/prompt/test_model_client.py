@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_core.capabilities.models.fallback_model import FallbackModel
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.errors import ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.model_calls import FREE, Budget, Message, Reply, Usage

@@ -14,7 +14,7 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.agents.history import HistoryCommands
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.memory.commands import MemoryCommands
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Digest

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
-from agent_core.capabilities.models.tokenizers import ENCODINGS, build_encoding, read_encoding
+from agent_core.capabilities.models.token_counters import ENCODINGS, build_encoding, read_encoding
 from agent_core.capabilities.web.search import WebSearchCommands
 from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.errors import ModelRefused

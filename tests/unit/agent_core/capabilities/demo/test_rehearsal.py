@@ -10,7 +10,7 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.demo.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
 from agent_core.capabilities.demo.tour import APPROVED, TOUR_GOAL
 from agent_core.capabilities.files.commands import FILE_COMMANDS
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, Failed, Proposal, Result, Succeeded, Thoughts

@@ -11,7 +11,7 @@ from PIL import Image
 from agent_core.capabilities.documents.picture_reader import PictureReader
 from agent_core.capabilities.media.vision import MAX_ANSWER_CHARACTERS, VisionCommands
 from agent_core.capabilities.models.openai_model import OpenAIModel
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.agent import Awaiting
 from agent_core.model.command import CommandCall, Failed, Preview, Succeeded

@@ -14,7 +14,7 @@ import pytest
 from agent_core.capabilities.models.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeDialect, ClaudeModel
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.models.prices import Prices
-from agent_core.capabilities.models.token_estimates import EstimatedTokens
+from agent_core.capabilities.models.token_counters import EstimatedTokens
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.agent import ModelChoice
 from agent_core.model.model_calls import FREE, Message, Reply, Usage

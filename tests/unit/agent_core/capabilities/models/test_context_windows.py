@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.capabilities.models.dialect import ModelFacts, reported_window
+from agent_core.capabilities.models.model_facts import ModelFacts, reported_window
 from agent_core.capabilities.models.openai_model import OpenAIModel
 
 HERE, GATEWAY, OPENAI = "http://127.0.0.1:11434/v1", "https://gateway.example/v1", "https://api.openai.com/v1"

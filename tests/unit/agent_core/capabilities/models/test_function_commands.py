@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.capabilities.models.commands import FunctionCommands
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.model_calls import Budget, Reply, Usage

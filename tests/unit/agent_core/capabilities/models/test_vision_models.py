@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_core.capabilities.models.anthropic_model import ClaudeModel, prompt_parameters
-from agent_core.capabilities.models.dialect import ModelFacts, has_seeing_name, reported_vision
+from agent_core.capabilities.models.model_facts import ModelFacts, has_seeing_name, reported_vision
 from agent_core.capabilities.models.openai_model import OpenAIModel, merge_same_role
 from agent_core.errors import ModelRefused
 from agent_core.model.model_calls import TOKENS_PER_IMAGE, Image, Message

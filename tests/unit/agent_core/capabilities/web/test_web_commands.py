@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from agent_core.capabilities.files.workspace_paths import Limits
-from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.models.token_counters import Estimates
 from agent_core.capabilities.web.downloads import DownloadCommands
 from agent_core.capabilities.web.pages import PageCommands
 from agent_core.errors import CommandError, ModelUnavailable
