@@ -1,4 +1,4 @@
-"""The seam of features: what a feature brings into a process. `bot/capabilities.py` has the list of all."""
+"""The base class of a feature: its commands, start, end and findings for the doctor; and helpers for findings."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

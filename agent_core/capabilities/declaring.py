@@ -1,4 +1,4 @@
-"""Declares settings: a field has its default, its meaning, what it must be, and an example for people."""
+"""The base class of settings, and the function that declares a field: default, meaning, rule and example."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The types of settings, with the words for what they must be, and their parsers, which return the normalized value.
+"""Types and parsers of settings: addresses, folders, secrets, lists of names, risk classes by command.
 
 A ValueError means that the value breaks the variable's rule.
 """

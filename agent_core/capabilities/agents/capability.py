@@ -1,4 +1,4 @@
-"""The features of agents among themselves: past turns, helpers, and the end of the work."""
+"""Two features that only offer commands: on past turns and helpers, and for the end of the work."""
 
 from collections.abc import Iterable
 

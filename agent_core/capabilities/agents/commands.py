@@ -1,4 +1,4 @@
-"""Commands on helpers: start, message, list and delete other agents."""
+"""Commands on helpers, with previews: start, message, list and delete other agents."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,4 @@
-"""The commands do_nothing and task_complete."""
+"""The commands do_nothing and task_complete, which names the newest files of the workspace."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A plugin of AutoGPT as one of Signoff's: its commands and lines are declared as those of any other plugin."""
+"""A plugin of AutoGPT as one of Signoff's: workers run its commands and hooks; a hook that fails is left out."""
 
 import asyncio
 import builtins

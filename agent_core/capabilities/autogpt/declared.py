@@ -1,4 +1,4 @@
-"""What a plugin of AutoGPT adds, read from what its worker answered, and made commands and lines of Signoff."""
+"""Reads what a plugin's worker says the plugin adds: commands, whose types come from hints, guidance, and hooks."""
 
 import json
 import re

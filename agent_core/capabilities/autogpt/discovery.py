@@ -1,4 +1,4 @@
-"""Finds the plugins of AutoGPT that the operator allows, by names alone, before anything of them runs."""
+"""Finds the plugins of AutoGPT that may run: looks into zips, folders and packages, applies the operator's lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

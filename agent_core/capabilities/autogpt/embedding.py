@@ -1,4 +1,4 @@
-"""`handle_text_embedding` of AutoGPT's plugins: a plugin embeds the texts of the agents for which it runs.
+"""Implements `AgentEmbedders` by `handle_text_embedding` of AutoGPT's plugins, and checks the vectors that they give.
 
 As in AutoGPT the first plugin that can handle a text gives its vector. Vectors have an index key of their own, in which
 the plugin and its dimension are named, so they are never compared with others.

@@ -1,4 +1,4 @@
-"""Loads the plugins of AutoGPT that the operator allows: each is asked once, in the sandbox, what it adds."""
+"""Loads the allowed plugins of AutoGPT: each is asked in the sandbox what it adds; one that fails gets a line."""
 
 import asyncio
 import logging

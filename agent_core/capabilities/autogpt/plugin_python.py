@@ -1,4 +1,4 @@
-"""The Python that plugins run on: whose standard library and packages the sandbox shows, read-only."""
+"""Finds the Python that plugins run on: whose standard library and packages the sandbox shows, read-only."""
 
 import json
 import subprocess

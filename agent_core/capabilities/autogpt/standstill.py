@@ -1,4 +1,4 @@
-"""Stops all processes of a worker between its questions, and lets them go on: a stopped one does nothing."""
+"""Stops all processes of a worker by signals between its questions, and lets them go on: a stopped one does nothing."""
 
 import asyncio
 import os

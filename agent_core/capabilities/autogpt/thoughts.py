@@ -1,4 +1,4 @@
-"""The hooks of AutoGPT's plugins in the order of AutoGPT 0.3.1, except where that would break an approval.
+"""Calls the hooks of AutoGPT's plugins around thoughts and runs, as AutoGPT 0.3.1 unless that breaks an approval.
 
 pre_command and the hooks of instructions run before the card is shown, so that people approve what they made of it.
 """

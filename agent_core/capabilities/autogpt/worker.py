@@ -1,4 +1,4 @@
-"""One worker process of one plugin: its start in the sandbox, questions to it with a time limit, and its end."""
+"""One worker process of one plugin: its start in the sandbox, questions with a time limit, its proxy, and its end."""
 
 import asyncio
 import json

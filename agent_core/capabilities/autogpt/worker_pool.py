@@ -1,4 +1,4 @@
-"""The workers of all plugins: one for each plugin and agent, started at first use and ended when idle."""
+"""The workers of all plugins: starts one for each plugin and agent at first use, and ends it when idle."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The scripted demo model (no AI): turns goals that match a few patterns into commands.
+"""The scripted demo model (no AI): writes the next proposal from the goals and the past turns in the prompt.
 
 Its reply depends only on the prompt. It recognises its earlier steps by the first line of its own thoughts.
 """

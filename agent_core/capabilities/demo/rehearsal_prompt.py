@@ -1,4 +1,4 @@
-"""What the scripted demo model reads in its prompt: goals, commands, and what became of its earlier steps."""
+"""Parses the prompt for the scripted demo model: goals, names of commands, and what became of its earlier steps."""
 
 import json
 import re

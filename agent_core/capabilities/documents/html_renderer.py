@@ -1,4 +1,4 @@
-"""Renders code and Markdown in short-lived worker processes: a parser that a file keeps busy holds up nothing else."""
+"""Renders code and Markdown by short-lived worker processes (`html_worker.py`), and keeps the newest pages."""
 
 import asyncio
 import json

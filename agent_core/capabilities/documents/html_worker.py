@@ -1,4 +1,4 @@
-"""Worker program that renders one untrusted text file as HTML: JSON on stdin and stdout.
+"""Worker program that renders one untrusted file of code or Markdown as HTML without scripts; JSON in, JSON out.
 
     python -P html_worker.py < {"kind": "markdown", "text": …, "folder": "docs", "files": "/…/files/"}
     python -P html_worker.py < {"kind": "code", "text": …, "name": "a.py"}

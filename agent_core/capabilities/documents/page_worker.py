@@ -1,4 +1,4 @@
-"""Worker program that extracts text and links from one untrusted web page.
+"""Worker program that extracts main text, links and refreshes from one untrusted web page, after decoding it.
 
     python -P page_worker.py < {"url": …, "charset": …, "markup": true} and the page
 

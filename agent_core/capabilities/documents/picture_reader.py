@@ -1,4 +1,4 @@
-"""Decodes pictures and encodes them again, in short-lived worker processes: image decoders are attack surface."""
+"""Implements `Pictures`: short-lived worker processes decode a picture and encode it again for a model."""
 
 import asyncio
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""The file of an export: a zip with one member for each table and each file, and a manifest with their checksums.
+"""Writes and reads the file of an export: a zip with a member for each table and file, and a manifest of checksums.
 
 `rows/NAME.jsonl` has the rows of a table, `workspaces/…` the files, `manifest.json` is the last member.
 """

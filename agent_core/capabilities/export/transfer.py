@@ -1,4 +1,4 @@
-"""Exports a database and its workspaces to one file, and imports such a file."""
+"""Exports the database and the files of all workspaces to one archive, and imports it into an empty place."""
 
 import json
 import os

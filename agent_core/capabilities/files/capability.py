@@ -1,4 +1,4 @@
-"""The feature of files: agents read and write in their folder, and documents are read for them."""
+"""The feature of files: offers the commands on agents' files; tells the doctor whether readers can be confined."""
 
 import os
 from collections.abc import Callable, Iterable

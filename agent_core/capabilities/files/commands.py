@@ -1,4 +1,4 @@
-"""Commands on the files of the agent's workspace."""
+"""Commands on files (write, append, read, delete, list, search) with previews, and whether a lost run took effect."""
 
 from dataclasses import dataclass, replace
 from functools import partial

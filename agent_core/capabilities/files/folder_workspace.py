@@ -1,4 +1,4 @@
-"""Implements the workspace ports with a folder for each agent.
+"""Implements the workspace ports with a folder for each agent: reads, writes, lists and trashes files there.
 
 What blocks runs in threads, except that small files on a disk of this machine are read at once: that takes a tenth of
 the time of a switch to a thread.

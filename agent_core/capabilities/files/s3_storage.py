@@ -1,4 +1,4 @@
-"""Objects in a bucket of S3 or a server that speaks its API: conditional writes and deletes, errors as sentences.
+"""Objects in a bucket of S3 or the like: read, conditional write and delete, list; errors become sentences.
 
 The one module that imports obstore.
 """

@@ -1,4 +1,4 @@
-"""The settings of agents' files: where they are kept."""
+"""The settings of agents' files: the folder or bucket in which they are kept, and the bucket's key."""
 
 from typing import ClassVar
 

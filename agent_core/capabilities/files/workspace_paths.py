@@ -1,4 +1,4 @@
-"""Checks paths and names in a workspace (path traversal) and its size limits, and makes the error messages."""
+"""Checks paths in a workspace (traversal, names) and its size limits; words the errors; names Signoff's own entries."""
 
 import secrets
 import unicodedata

@@ -1,4 +1,4 @@
-"""Workspace quota: hands the folder to the program's user, measures it during the run, deletes the excess.
+"""Quota of a folder that programs write to: hands it to their user, measures it meanwhile, deletes the excess.
 
 Programs may change the folder at the same time, so folders are accessed by descriptors and symlinks are never followed.
 Set-id bits are cleared: a file with them gives its owner's rights to every account of the machine.

@@ -1,4 +1,4 @@
-"""Reads the files of all workspaces, and restores them in another folder. Never follows links.
+"""Reads the files of all workspaces from folders for an export, restores them elsewhere, and has the port for that.
 
 A path begins with the name of the workspace's folder. Links, devices and names that agents cannot use are left out.
 """

@@ -1,4 +1,4 @@
-"""The feature of media: agents draw pictures, transcribe and speak, and have their model look at pictures."""
+"""The feature of media: makes the services that draw, transcribe and speak; offers their commands and findings."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack

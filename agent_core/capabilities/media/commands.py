@@ -1,4 +1,4 @@
-"""Commands that generate images, synthesise speech and transcribe audio. The format of results is checked."""
+"""Commands that generate images, speak texts and transcribe audio files; checks the formats and saves the results."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Images, transcriptions and speech by OpenAI or a compatible endpoint.
+"""Images, transcriptions and speech by OpenAI or a compatible endpoint, with what each of them costs.
 
 Prices come from the price list: tokens for images, seconds for audio, characters or tokens for speech. If the endpoint
 reports no usage, the maximum is assumed.

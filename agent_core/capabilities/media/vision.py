@@ -1,4 +1,4 @@
-"""A command by which an agent's own model looks at a picture. Its answer is untrusted content."""
+"""The command view_image: the agent's own model looks at a picture. Its answer is untrusted content."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The feature of long-term memory: its commands, its embeddings and its index."""
+"""The feature of long-term memory: makes its embedder and its index by the settings; offers commands and findings."""
 
 import shutil
 from collections.abc import Callable, Iterable

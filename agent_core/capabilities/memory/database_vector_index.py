@@ -1,4 +1,4 @@
-"""A vector index in this process, without a service: exact search over the vectors of one agent in the database.
+"""A vector index in this process: exact search over one agent's vectors, read from the database and kept in memory.
 
 The vectors of the agents that were searched last are kept in memory. Before each search their counters are compared
 with the database's, and what is missing is read.

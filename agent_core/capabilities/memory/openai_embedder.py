@@ -1,4 +1,4 @@
-"""Embedder on OpenAI-compatible endpoints, in batches."""
+"""Embedder on OpenAI-compatible endpoints: sends texts in batches, reads and checks the vectors."""
 
 import asyncio
 import base64

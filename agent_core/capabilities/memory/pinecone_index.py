@@ -1,4 +1,4 @@
-"""Vector index on Pinecone, with a namespace for each agent and cosine similarity. Imports the SDK at first use."""
+"""Vector index on Pinecone: finds or makes it, a namespace for each agent, upserts in batches, errors as sentences."""
 
 import asyncio
 import hashlib

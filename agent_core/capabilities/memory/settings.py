@@ -1,4 +1,4 @@
-"""The settings of memory: what finds an agent's memories, and where."""
+"""The settings of memory: the model and endpoint that embed texts, and the index in Pinecone if there is one."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The feature of language models: makes the model that the settings choose, and lets agents put questions to it."""
+"""The feature of language models: makes the model and its fallback by the settings; checks them for the doctor."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence

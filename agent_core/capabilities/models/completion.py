@@ -1,4 +1,4 @@
-"""A model's reply while it arrives, whatever the API: text, reasoning, tool calls and the tokens that are reported."""
+"""A model's reply while it arrives, by any API: text, reasoning, tool calls, and token counts as they are reported."""
 
 import json
 from collections.abc import Callable, Sequence

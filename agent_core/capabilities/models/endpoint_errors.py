@@ -1,4 +1,4 @@
-"""What errors of model endpoints mean: a sentence for people, without keys, and what may be asked instead.
+"""Translates errors of model endpoints: sentences for people without keys; what to change or how long to wait.
 
 The SDKs of OpenAI and Anthropic name their exceptions alike; `sdk` is the module of one of them.
 """

@@ -1,4 +1,4 @@
-"""Base of the providers on model endpoints: the SDK's client, made at first use, its errors, and bounded replies."""
+"""Base of all clients of model endpoints: makes the SDK's client at first use, translates errors, bounds responses."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a model call costs in US dollars: by the operator's prices, else by the library genai-prices."""
+"""What a model call costs in US dollars: by the operator's prices, else by genai-prices; nothing on loopback."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

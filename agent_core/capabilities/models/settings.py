@@ -1,4 +1,4 @@
-"""The settings of language models, and the endpoints that they configure."""
+"""The settings of language models, the endpoints and fallback that follow from them, and checks of how they agree."""
 
 import json
 from collections.abc import Mapping

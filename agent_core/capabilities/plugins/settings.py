@@ -1,4 +1,4 @@
-"""The settings of plugins, Signoff's own and AutoGPT's."""
+"""The settings of plugins, Signoff's own and AutoGPT's: where they are, which may run, what they see and reach."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

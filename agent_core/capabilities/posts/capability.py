@@ -1,4 +1,4 @@
-"""The feature of posts: agents publish on X, formerly Twitter."""
+"""The feature of posts: makes the publisher for X if its keys are set; offers its command and finding."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

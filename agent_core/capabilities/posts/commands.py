@@ -1,4 +1,4 @@
-"""The command send_tweet. The post is exactly what people approved."""
+"""The command send_tweet, and the length of a post as X counts it. The post is exactly what people approved."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""The settings of posts on X."""
+"""The settings of posts on X: four keys, all or none."""
 
 from typing import ClassVar
 

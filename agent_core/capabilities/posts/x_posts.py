@@ -1,4 +1,4 @@
-"""Posts on X by API v2. The library (tweepy) is blocking and runs in a thread."""
+"""Publishes posts on X by API v2 and tweepy, in a thread; words its errors and whether a post may have gone out."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The sandbox backend bubblewrap: isolates by namespaces, a read-only system, a seccomp filter, limits and a cgroup.
+"""The sandbox backend bubblewrap: composes its command line (namespaces, mounts, limits, filter) and starts programs.
 
 If Signoff runs as root, programs run with a separate uid for each workspace; otherwise in a user namespace.
 """

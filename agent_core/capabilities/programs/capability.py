@@ -1,4 +1,4 @@
-"""The feature of programs: agents run programs and shell lines in a sandbox, or not at all."""
+"""The feature of programs: makes and tests the sandbox by the settings; offers the commands, or says why none runs."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Commands that run programs in the sandbox, in the foreground and in the background.
+"""Commands that run Python files and shell lines in the sandbox, and list and end those left in the background.
 
 A program that fails or exceeds a limit is a failed command. A program's output is untrusted content if the agent's
 folder is tainted (`agent_core/oversight/untrusted_content.py`), because it may come from the folder's files.

@@ -1,4 +1,4 @@
-"""The disabled sandbox, for installations that do not allow programs or have no sandbox that works."""
+"""The disabled sandbox: refuses to run any program, where programs are not allowed or no sandbox works."""
 
 from dataclasses import dataclass
 from typing import NoReturn

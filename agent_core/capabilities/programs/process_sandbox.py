@@ -1,4 +1,4 @@
-"""Implements the sandbox port: foreground and background programs on a backend (bubblewrap, Docker)."""
+"""Implements the sandbox port on a backend (bubblewrap, Docker): runs programs, and keeps those in the background."""
 
 import asyncio
 import logging

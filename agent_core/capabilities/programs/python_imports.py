@@ -1,4 +1,4 @@
-"""Finds the modules that a Python file imports, and the files that may contain them. Pure functions.
+"""Parses a Python file: decodes it, finds the modules that it imports, and the files that may contain them. Pure.
 
 Imports inside functions, classes and conditions count, and so do `import_module("name")` and `__import__("name")`.
 Names that a program computes at run time are not found.

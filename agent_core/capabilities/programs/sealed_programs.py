@@ -1,4 +1,4 @@
-"""Sealed Python programs: a script with every workspace module that it imports, as people approved it.
+"""Sealed Python programs: follows a script's imports to every workspace module, for the text that people approve.
 
 The preview shows all of the source, and people approve a digest of it. The program runs from a sealed copy, which is
 made from the shown text and not from the files' bytes, so that Python reads what people read.

@@ -1,4 +1,4 @@
-"""What a tool server says in the SDK's types, as values of the port: tools, results, prompts. Nothing is trusted."""
+"""Converts what a tool server sends from the SDK's types, within limits: tools, resources, results, prompts."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Keeps the pictures, sounds and files of a server's answer in the agent's folder, where its classes allow it."""
+"""Saves the pictures, sounds and files of a server's answer in the agent's folder, where its classes allow it."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Lets people answer what a tool server asks during a call, by the form of the card."""
+"""Puts a tool server's question on the card during a call, waits for people's answer, and words it all safely."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""One connection to a tool server by the SDK's client. It is opened and closed by one task, and used by many."""
+"""One connection to a tool server by the SDK's client: opens it, lists and calls tools, reads resources, ends it."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""One tool server: connected in the background by one task, and again after it was lost."""
+"""Implements `ToolServer`: connects in the background, again after a loss, lists anew, passes calls and reads on."""
 
 import asyncio
 import logging

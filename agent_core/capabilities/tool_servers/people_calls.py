@@ -1,4 +1,4 @@
-"""To which call a server's question to people belongs. Nothing of the SDK is imported here."""
+"""Finds the call to which a server's question to people belongs, among those in progress. Loads nothing of the SDK."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping

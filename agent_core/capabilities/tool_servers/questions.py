@@ -1,4 +1,4 @@
-"""What a server asks people (elicitation), read strictly. `people_calls` finds the call to which it belongs.
+"""Reads what a server asks people (elicitation) from the SDK's types, strictly: message, fields, choices, defaults.
 
 Only forms are offered, of the flat schemas of the protocol. No pattern of a server is ever run.
 """

@@ -1,4 +1,4 @@
-"""Makes the tools and resources of a tool server commands of agents. What a server says makes them only stricter."""
+"""Makes commands of a server's tools and resources: adapts schemas and names, runs calls, previews with warnings."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The settings of tool servers (MCP)."""
+"""The settings of tool servers (MCP): the file that lists them, the limit of calls, and the key for sign-ins."""
 
 from typing import ClassVar
 

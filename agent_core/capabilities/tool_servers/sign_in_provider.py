@@ -1,4 +1,4 @@
-"""The SDK's OAuth client with sign-ins that outlive the process, are shared by processes, and go to no other host."""
+"""The SDK's OAuth client with tokens from the database, renewed by one process at a time, sent to no other host."""
 
 import asyncio
 import ipaddress

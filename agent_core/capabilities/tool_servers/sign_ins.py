@@ -1,4 +1,4 @@
-"""Sign-ins at tool servers: their tokens, encrypted in the database, as all processes on it read them.
+"""Keeps sign-ins at tool servers: their tokens, encrypted in the database, which all processes read and renew in turn.
 
 Nothing of the SDK is imported here.
 """

@@ -1,4 +1,4 @@
-"""The SDK's transports and a server's program, with limits on what it may send before any of it is parsed.
+"""Connects to tool servers by HTTP or a program that it starts; limits what they send before any of it is parsed.
 
 The program runs with the rights of Signoff, since it is the operator's own, and is given few variables.
 """

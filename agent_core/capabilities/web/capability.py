@@ -1,4 +1,4 @@
-"""The feature of the web: agents search, read pages, download files and clone repositories."""
+"""The feature of the web: makes the HTTP client and the web search by the settings; offers commands and findings."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Commands that read web pages: their text, an answer from them, their links."""
+"""Commands that read web pages: their text, a model's answer from their parts, their links."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

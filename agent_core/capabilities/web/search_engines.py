@@ -1,4 +1,4 @@
-"""Web search: requests to search services, Google Custom Search, and several public engines by `ddgs`."""
+"""Web search by Google Custom Search or public engines (`ddgs`), and the request that all search services share."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The settings of the web: what searches it, and what agents may reach."""
+"""The settings of the web: the services that search it, what agents may download, and internal hosts."""
 
 from typing import ClassVar, Literal
 
