@@ -1,4 +1,4 @@
-"""The composition of the core: one typed function that `bot`, the tests, the benchmarks and embedding programs call.
+"""Assembles the core from a host's ports and options: the loop, the services, the engine and the background jobs.
 
 A host gives a database, a model, surfaces and workspaces, and gets services, a loop and an engine that belong together.
 Parts that it leaves out have defaults that work without accounts. Without a sandbox, no program runs.

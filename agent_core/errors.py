@@ -1,4 +1,4 @@
-"""The tree of errors, sorted by who has to act on them.
+"""All errors of Signoff as one tree of classes, sorted by who has to act: a person, the model, the operator.
 
 SignoffError
 ├── PersonError                the person who asked reads it

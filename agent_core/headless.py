@@ -1,4 +1,4 @@
-"""Running an agent without a chat platform: a function makes the decisions that people make elsewhere."""
+"""Runs an agent without a chat platform: makes a core and an agent, and lets a function decide instead of people."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""One act step of an agent: checks the preview again, saves the start, runs the command, saves the result.
+"""One act step: checks the preview again, saves the start, runs the command, saves the result; recovers after a crash.
 
 approved ─► preview unchanged? ─► started saved ─► command runs ─► result saved
                 │ no: people are asked again

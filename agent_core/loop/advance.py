@@ -1,4 +1,4 @@
-"""The agent loop: advances one agent until it waits for people or for a time, or is at rest.
+"""The agent loop: claims one agent and takes its steps until it waits for people or for a time, or is at rest.
 
     thinking ─► proposal saved ─► card shown ─► awaiting … decided ─► started ─► command ─► result saved
         ▲                             └─ covered by a lease ───────────►┘                        │

@@ -1,4 +1,4 @@
-"""One worker's claim on one agent: fenced saves, each shown afterwards; and whether the process is draining.
+"""One worker's claim on one agent: fenced saves, retried, charged, then shown; and whether the process is draining.
 
 The fence is a counter on the agent, which is raised when a worker takes the agent. Every save compares it, so a worker
 that was suspended while another worker took over cannot save. Before each message and command the claim is confirmed.

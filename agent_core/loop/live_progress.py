@@ -1,4 +1,4 @@
-"""Shows the progress of a model call, and the output of a running command, on the card."""
+"""Shows the progress of a model call in the status line, and the output of a running command on the card."""
 
 import asyncio
 import logging

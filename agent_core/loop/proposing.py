@@ -1,4 +1,4 @@
-"""Asks the model for the agent's next command, inside the hooks of plugins.
+"""Asks the model for the next command inside plugins' hooks, and reads its reply, a refusal, or a delay.
 
 The result is a proposal, or the reason why there is none.
 """

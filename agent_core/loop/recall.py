@@ -1,4 +1,4 @@
-"""What of the past a think step adds to the prompt: recalled memories, and a summary of older turns."""
+"""Adds the past to a think step: embeds turns and recalls memories, and has older turns summarised if due."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown.
+"""Posts an agent's cards, notices and files in its thread, and remembers what the database must record as shown.
 
 What the platform refuses is logged and not tried again: the agent goes on without it.
 """

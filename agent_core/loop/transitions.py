@@ -1,4 +1,4 @@
-"""The agent's transitions after a reply of the model, a result or a fault: pure functions from values to an Outcome."""
+"""What becomes of an agent after a reply, result or fault (propose, pause, conclude): pure functions to an Outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Loads what a step of an agent goes by: its newest turns, unread notes, budgets, and who let it run unasked."""
+"""Loads what a step goes by: newest turns, unread notes, budgets, and the rights of those who let it run unasked."""
 
 from dataclasses import dataclass
 from datetime import datetime

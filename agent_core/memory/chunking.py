@@ -1,4 +1,4 @@
-"""Splits turns and notes into chunks for long-term memory. Pure functions."""
+"""Splits turns, notes and texts into overlapping chunks for long-term memory. Pure functions."""
 
 import json
 from collections.abc import Iterator

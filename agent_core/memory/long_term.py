@@ -1,4 +1,4 @@
-"""Long-term memory: rows in the database, vectors from an embedder, retrieval by a vector index.
+"""Long-term memory: saves rows in the database, has them embedded, and finds and removes them in a vector index.
 
 The rows are the source of truth. A memory that could not be embedded or indexed stays a row and is indexed later.
 """

@@ -1,4 +1,4 @@
-"""Background reindexing: indexes memories after a fault, or after a change of embedder or index."""
+"""Indexes memories in the background that a fault, or a change of embedder or index, has left without a vector."""
 
 import logging
 from dataclasses import dataclass, field

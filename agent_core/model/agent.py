@@ -1,4 +1,4 @@
-"""The agent: a persistent worker with a name, a role, goals, a budget and a thread."""
+"""The record of an agent: its fields and its changes (expose, claim, pay, become), its statuses, summary and model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

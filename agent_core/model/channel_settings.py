@@ -1,4 +1,4 @@
-"""What people set for a channel: sites, tools that are on, reminders and direct messages."""
+"""What people set for a channel (sites, tools, reminders, direct messages): the rules, and the stored form."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

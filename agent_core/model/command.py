@@ -1,4 +1,4 @@
-"""Commands, calls of commands, previews and proposals, and the result of a call."""
+"""Specs of commands, calls, previews, thoughts, proposals and results as values, and the hashes of what was shown."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Who may decide: the policy of an agent, and the decisions that people take on a proposal."""
+"""The decisions that people take on a proposal; an agent's policy (approvers, free classes) and its changes."""
 
 import json
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The form for a new agent, its validation, and the filled-in form that a button opens again."""
+"""The form for a new agent and its validation, and the filled-in form that a button opens again."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

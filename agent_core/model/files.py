@@ -1,4 +1,4 @@
-"""Workspace files, their trash, the storage that they are in, and sandboxed programs, as values."""
+"""Values of workspace files: entries, the trash, the storage's identity; and of programs that ran or run."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Record ids: short texts that sort by creation time."""
+"""Record ids: makes short texts that sort by creation time, and reads that time."""
 
 import itertools
 import secrets

@@ -1,4 +1,4 @@
-"""Calls of language models: messages and replies, tokens, and budgets in US dollars."""
+"""Calls of language models as values: messages, pictures, replies, tokens used, and budgets in US dollars."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

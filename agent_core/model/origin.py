@@ -1,4 +1,4 @@
-"""Who acts and where: people, bots, channels and threads. The channel is the isolation boundary of an agent."""
+"""Who acts and where, as values: people and bots, channels (an agent's isolation boundary), threads, installations."""
 
 import re
 import unicodedata

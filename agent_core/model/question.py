@@ -1,4 +1,4 @@
-"""What a tool server asks people during a call: its fields, its texts and the answer. All texts are the server's."""
+"""What a tool server asks people during a call: its fields, how typed values are read and checked, and the answer."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The turn: one proposal, its decisions and its result. One row, one item of work, one card.
+"""The record of a turn: its states and changes (decide, start, finish, settle), its hashes, and its target in words.
 
 proposed ──► approved ──► running ──► done
 │  ▲          │           │

@@ -1,4 +1,4 @@
-"""What a changed policy does to an agent, its lease and its helpers. Pure functions."""
+"""What a changed policy does to an agent, its lease and its helpers, and the changes in words. Pure functions."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Redaction of the operator's keys and tokens from all texts that leave a command or go to a model."""
+"""Finds the operator's keys and tokens in texts, also encoded ones, and redacts them."""
 
 import base64
 import json

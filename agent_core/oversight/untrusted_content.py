@@ -1,4 +1,4 @@
-"""Taint tracking: which results contain untrusted content (pages, search hits, program output made from them).
+"""Taint tracking: which commands and results bring untrusted content, which need approval, what exposes an agent.
 
 Untrusted content may contain instructions (prompt injection). After an agent read some, no lease and no policy covers
 execute, publish and the commands of plugins and servers until a person who was informed decides again.

@@ -1,4 +1,4 @@
-"""Repositories of channel budgets and of the money that model calls reserve, stored as integers of 10^-9 US dollars."""
+"""Repositories of channel budgets and of what steps reserve of budgets, with money as integers of 10^-9 US dollars."""
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_UP, Decimal

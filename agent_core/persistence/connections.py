@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL, the writes that they save in one transaction, and what drivers' errors mean.
+"""Connections to SQLite and PostgreSQL: reads, writes saved in one transaction, and what errors of drivers mean.
 
 Most reads find a few rows by an index in less time than a switch to another thread takes. SQLite has one writer, and a
 commit waits for the disk.

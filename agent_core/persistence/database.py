@@ -1,4 +1,4 @@
-"""SQLAlchemy implementations of Database and UnitOfWork."""
+"""Implements `Database` and `UnitOfWork`: joins the SQL repositories, one write buffer and the connections."""
 
 import asyncio
 from collections.abc import Callable

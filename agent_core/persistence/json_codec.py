@@ -1,4 +1,4 @@
-"""Converts values of agent_core.model to JSON text and back, without loss even of lone surrogates and NUL.
+"""Converts values of agent_core.model to JSON and back without loss, also of fields that only a newer release knows.
 
 Fields that this release does not know are kept beside the value, so that saving it again does not erase them.
 """

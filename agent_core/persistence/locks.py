@@ -1,4 +1,4 @@
-"""Locks on a database: which processes may work on it at the same time.
+"""Locks on a database, for SQLite and PostgreSQL: of engines, of an import, and of the leader.
 
 On SQLite, one engine at a time: a lock on a file beside the database's. On PostgreSQL many engines share a lock, which
 only an import takes for itself, and of the processes that could listen to a platform one is the leader: advisory locks

@@ -1,4 +1,4 @@
-"""Repository of long-term memories with their vectors. A MemoryIndex, not this module, searches them."""
+"""Repository of long-term memories with their vectors, and the counters by which caches of vectors notice changes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reads all rows of a database as lines of JSON, and writes them to another one, on SQLite and PostgreSQL.
+"""Reads all rows of a database as lines of JSON for an export, and writes them into an empty database.
 
 A line is one row: an object with a field for each column, in ASCII. Texts are as they are stored (see `AnyText`), times
 are in ISO 8601, bytes in base64. At most BATCH_ROWS rows are in memory.

@@ -1,4 +1,4 @@
-"""Database migrations: creates, upgrades or downgrades the tables with Alembic."""
+"""Creates the tables and migrates them up or down with Alembic; whether this release can work on newer tables."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Saves the folded text of agents, turns and notes, and searches it; finds turns and notes that changed one file."""
+"""Repository of the search: saves the folded text of agents, turns and notes, and finds words or a changed file."""
 
 import asyncio
 import json

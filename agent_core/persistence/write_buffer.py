@@ -1,4 +1,4 @@
-"""Keeps the writes of a unit of work until its commit; the base of the SQL repositories, and that of jobs."""
+"""Keeps the writes and unsaved records of a unit of work until its commit; base of SQL repositories; that of jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

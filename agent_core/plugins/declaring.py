@@ -1,4 +1,4 @@
-"""Takes the commands that plugins declare, and says of each one that cannot take part why it is left out."""
+"""Checks the commands that plugins declare (names, texts, schema), and says of each that is left out why."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized

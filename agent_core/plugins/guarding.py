@@ -1,4 +1,4 @@
-"""Guards the commands of plugins: whatever one raises or gives by mistake is a sentence for the model."""
+"""Wraps the commands of plugins: whatever one raises or returns by mistake becomes a sentence for the model."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A plugin that takes part in this process, and what is said of it where it fails."""
+"""A plugin that takes part in this process: its name, version and commands, and how its faults are kept and worded."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The class that plugins derive from: a closed set of contributions, each of them empty unless it is overridden."""
+"""The base class of plugins: what one may add (commands, guidance, a wrapper, an observer), and the tools for it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Registers the plugins of a process, calls their hooks, and keeps a failure in one from everything else."""
+"""The plugins of a process: joins their commands with Signoff's own, calls their hooks so that faults stay inside."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The risk classes that the operator gives commands of plugins."""
+"""The risk classes that the operator gives to commands of plugins, applied in place of those they declare."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Makes a plugin's schema of arguments one that prompts, endpoints and the check of calls can use."""
+"""Checks a plugin's JSON Schema of arguments, and writes it out without references, for prompts and endpoints."""
 
 import json
 import re

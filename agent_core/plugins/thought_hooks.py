@@ -1,4 +1,4 @@
-"""What may look at an agent's thought, and change it, before people are shown the card; and at results."""
+"""The protocol of hooks that may look at an agent's thought and change it before the card is shown; and at results."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Runs a command inside the wrapper of a plugin, and tells a plugin of a turn. What fails in it, puts it aside."""
+"""Runs a command once inside a plugin's wrapper, and tells a plugin of a turn; one that fails is put aside."""
 
 import asyncio
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Unit of work: reads return committed data, and `commit` saves all writes in one transaction."""
+"""The ports of the database and the unit of work, and functions that run one and start it over after a conflict."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

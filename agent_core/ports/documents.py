@@ -1,4 +1,4 @@
-"""Reading untrusted files: text of PDF, Word and others; pictures for models; code and Markdown as HTML for people."""
+"""Ports that read untrusted files: text of documents, pictures for models, code and Markdown as HTML for people."""
 
 from dataclasses import dataclass
 from typing import Protocol

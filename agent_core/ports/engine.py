@@ -1,4 +1,4 @@
-"""The engine that advances agents, the waker that notifies it, the locks of a database, and the broadcast."""
+"""Ports of the engine that advances agents, its waker, the locks of a database, and the broadcast to processes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence

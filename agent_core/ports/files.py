@@ -1,4 +1,4 @@
-"""The workspace port: one agent's files, and the workspaces of all agents."""
+"""The workspace ports: one agent's files, and the workspaces of all agents."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Sub-agents (helpers) that an agent starts and manages."""
+"""The port of helpers (sub-agents): start one, message it, list them, delete one."""
 
 from typing import Protocol
 

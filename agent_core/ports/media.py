@@ -1,4 +1,4 @@
-"""Image generation, transcription, text-to-speech, and posts on a public network."""
+"""Ports of services: image generation, transcription, text-to-speech, and posts on a public network."""
 
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Language models, token counters (tokenizers), embedders, vector indexes, and what the demo model can do."""
+"""Ports of language models, token counters, embedders, vector indexes and the demo model, with the values they use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

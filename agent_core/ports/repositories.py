@@ -1,4 +1,4 @@
-"""Repositories, one protocol for each kind of record; a unit of work gives access to them."""
+"""Ports of the repositories, one protocol for each kind of record; a unit of work gives access to them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The sandbox in which programs of agents run, isolated from the bot's process, user, network and files."""
+"""The port of the sandbox: runs programs in an agent's workspace, isolated, in the foreground and background."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Chat surfaces (Slack, Discord, web, terminal), the members of their channels, and messages that call people."""
+"""Ports of chat surfaces (Slack, Discord, web, terminal), and of the notifications that call people."""
 
 from collections.abc import Sequence
 from typing import Protocol

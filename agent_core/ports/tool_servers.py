@@ -1,4 +1,4 @@
-"""Where commands come from that are not Signoff's own, and the port of tool servers (MCP).
+"""The port of a tool server (MCP), its entry, tools and answers; and plugins and servers as sources of commands.
 
 Whatever a server says of itself and its tools, and whatever it answers, is untrusted content.
 """

@@ -1,4 +1,4 @@
-"""Web access for agents, all of it through the egress gateway, and web search."""
+"""Ports of web access (fetch, read a page, clone), all by the egress gateway, and of web search, with their results."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Compaction: when the history takes too many tokens, a short summary replaces all but the newest turn.
+"""Summaries of older turns: when one is due, the prompt for it, its parser, and one made without a model.
 
 The request for the summary begins like the agent's own prompts, so that providers bill most of it as cached. If no
 model can be asked, the summary is made from the turns without a model.

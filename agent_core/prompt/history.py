@@ -1,4 +1,4 @@
-"""How past turns and notes appear in prompts: short, and with the same bytes every time."""
+"""How past turns and notes appear in prompts: replies, outcomes, notes; short, and with the same bytes every time."""
 
 import json
 from collections.abc import Mapping, Sequence

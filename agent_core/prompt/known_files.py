@@ -1,4 +1,4 @@
-"""The files whose content is known from the agent's past turns, and the files that its goals name.
+"""Which files' content is known from past turns and shown in the prompt, and which files the goals name.
 
 Small models do not see from "1. write_to_file: done" that a goal is reached, and write the same file again.
 """

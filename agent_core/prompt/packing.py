@@ -1,4 +1,4 @@
-"""Packs a prompt into the context window: constant parts first, growing parts next, changing parts last.
+"""Packs the full prompt into the context window: standing prompt, summary, history, then what changes each time.
 
     [standing prompt] [summary] [turn] [turn] … [newest turn] | [rest of a long result] [memories] [time, budget, notes]
      the same bytes    rewritten  only grows                  | different every turn

@@ -1,4 +1,4 @@
-"""Prompt profiles: the full one, and a compact one for small models."""
+"""The two forms of the prompt, full and compact, and which one suits a model by its window or its size."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The prompt for small models: few commands, worked examples, and past turns as a list of steps.
+"""The compact prompt for small models: rules, worked examples, and past turns as a list of steps, packed to fit.
 
     [who you are, the commands that fit, examples of one step] | [goal] [done so far] [what people wrote] [what next?]
 

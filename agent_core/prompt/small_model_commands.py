@@ -1,4 +1,4 @@
-"""Selects the few commands that a small model is offered, and builds the JSON Schema of its reply.
+"""Selects the commands that a small model is offered, refuses pointless calls, makes the JSON Schema of its reply.
 
 Small models choose well among few commands and badly among many. A grammar made from a schema enforces the shape of a
 reply but not its end, so every string and list in the schema gets a bound.

@@ -1,4 +1,4 @@
-"""The standing (system) prompt: the same bytes until name, role, goals or commands change.
+"""The standing (system) prompt: role, goals, constraints, the list of commands, and the format of replies.
 
 Providers bill a shared prefix at a fraction of its price (prompt caching), so it holds nothing that changes each turn.
 """

@@ -1,4 +1,4 @@
-"""Which tools of plugins and servers are listed in an agent's prompt, where there are more than it has room for.
+"""Chooses by role and goals which tools of plugins and servers a prompt lists, where there are too many for it.
 
 A server may have hundreds of tools, and each takes 50 to 200 tokens of every prompt. Those that fit the agent's goals
 are listed, in the order of the registry, so that the standing prompt stays the same from turn to turn. The others can

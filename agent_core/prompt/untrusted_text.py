@@ -1,4 +1,4 @@
-"""Prompts in which a model reads untrusted content.
+"""Prompts in which a model reads untrusted texts or pictures, and the split of a long text into parts by tokens.
 
 A text comes in parts, between random marks that it cannot forge; a picture is a part of its own.
 """

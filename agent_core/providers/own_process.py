@@ -1,4 +1,4 @@
-"""Identifies this process on its machine, and tells whether another one of the machine has ended.
+"""Identifies this process (boot, namespace, pid, start), and tells whether another one of the machine has ended.
 
 Linux only. Elsewhere the answer is "unknown", and what a process left is kept.
 """

@@ -1,4 +1,4 @@
-"""Ends programs that were started, so that neither they nor their pipes are left open."""
+"""Ends a program that was started: kills it, closes its pipes, and waits for its end."""
 
 from asyncio.subprocess import Process
 

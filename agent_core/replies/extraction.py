@@ -1,4 +1,4 @@
-"""Finds JSON objects and tool calls in a model's text, past fences, markup and reasoning."""
+"""Finds JSON objects and tool calls (also in eight markups) in a model's text; marks those that are only mentioned."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Reads a model's reply as thoughts and one command; describes the replies it asks for, and repairs misspelt ones."""
+"""Reads a model's reply as thoughts and one command; makes the schema of replies, and repairs misspelt ones."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What people decide about an agent and tell it; `AgentService` joins this with the other services.
+"""What people do about an agent's commands: decide, reply, ask, undo, settle, grant and revoke leases.
 
 Each call is one short transaction followed by a wake. It checks the person's rights, whatever the card offered, and
 calls no model, and a chat platform only to learn whether an owner has left.

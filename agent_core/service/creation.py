@@ -1,4 +1,4 @@
-"""What a new agent gets and may not exceed: limits, a free name, its channel's defaults, what demo mode can do."""
+"""Checks and defaults for a new agent: limits on agents, a free name, the channel's last settings, demo goals."""
 
 import json
 from collections.abc import Sequence

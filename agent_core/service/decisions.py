@@ -1,4 +1,4 @@
-"""Applies decisions to a turn and its agent."""
+"""Checks a decision and saves it with its effects on turn, agent and decision log; also on interrupted commands."""
 
 from dataclasses import replace
 from datetime import datetime

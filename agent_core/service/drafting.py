@@ -1,4 +1,4 @@
-"""Drafts a new agent from a sentence, by one model call."""
+"""Drafts a new agent from a sentence, by one model call, and words why there is no draft."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Helpers: agents that other agents start, message, list and delete. Each call is one short transaction."""
+"""Implements the port `Helpers`: an agent starts, messages, lists and deletes its helpers, each in one transaction."""
 
 import re
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Creates, stops, resumes and deletes agents, and fills the form for a new one.
+"""Creates, stops, resumes and deletes agents with their helpers, and fills the form for a new one.
 
 Each change is a short transaction; no model is called, and a chat platform only to learn whether an owner has left.
 After a deletion notifications are called off, and files and index entries erased.

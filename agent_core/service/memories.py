@@ -1,4 +1,4 @@
-"""What people do with an agent's long-term memory: page, search, add, forget, export."""
+"""What people do with an agent's long-term memory: page, search, add, ingest, forget, export."""
 
 import json
 from collections.abc import Sequence

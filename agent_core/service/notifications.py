@@ -1,4 +1,4 @@
-"""Settings of a channel for reminders and direct messages, which people change."""
+"""What people set in a channel for reminders and direct messages: checks it, saves it, and wakes who waits."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Starts the tour of demo mode: an agent with a fixed goal, and sample files in its workspace."""
+"""Starts the tour of demo mode: creates an agent with a fixed goal, and sample files in its workspace."""
 
 from collections.abc import Iterator
 from contextlib import suppress

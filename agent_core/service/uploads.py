@@ -1,4 +1,4 @@
-"""Files that people put into an agent's workspace: uploads, and deleted files that they restore from the trash."""
+"""Saves files that people upload or restore from the trash in an agent's workspace, under safe, free names."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Makes spending trackers, charges what they recorded, and charges what processes that ended had reserved."""
+"""Makes spending trackers, charges what they recorded to agent and channel, and what processes that ended reserved."""
 
 import logging
 import secrets

@@ -1,4 +1,4 @@
-"""The tree of helpers (sub-agents): descendants, the shared budget, and reports to the parent."""
+"""The tree of helpers: its agents, their shared budget, what spreads in it (reports, notes, taint, paused leases)."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

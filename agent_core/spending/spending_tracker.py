@@ -1,4 +1,4 @@
-"""Spending limits: every model call is checked against the budgets of agent and channel before it is made."""
+"""What one step may spend and has spent: checks each model call against the budgets, and reserves it in a row."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping

@@ -1,4 +1,4 @@
-"""Messages between processes of one test."""
+"""A broadcast between the processes of one test, which arrives at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The `Database` port on a SQLite file of its own, in memory where the system offers that."""
+"""The `Database` port on a SQLite file of its own, in memory where the system offers that; runs without threads."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""A fast, deterministic embedder for tests."""
+"""A fast, deterministic embedder for tests: texts that share words get near vectors."""
 
 import hashlib
 import re

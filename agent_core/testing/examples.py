@@ -1,4 +1,4 @@
-"""Example values for tests. The keyword arguments of each function replace fields of the value."""
+"""Example agents, turns, notes, notices and log entries for tests; keyword arguments replace fields."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

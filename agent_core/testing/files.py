@@ -1,4 +1,4 @@
-"""Workspaces in memory."""
+"""Implements the workspace ports in memory, for tests: files and folders without symlinks."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A language model that gives scripted replies."""
+"""A language model for tests that gives scripted replies, and the text of a valid reply."""
 
 import asyncio
 import json

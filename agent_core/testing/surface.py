@@ -1,4 +1,4 @@
-"""A chat surface that records what it shows, and the notifications that it sends."""
+"""A chat surface for tests that records the cards, notices and notifications that it shows."""
 
 import asyncio
 from collections.abc import Callable, Sequence

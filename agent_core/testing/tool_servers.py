@@ -1,4 +1,4 @@
-"""A tool server that answers as a test says."""
+"""A tool server in memory that answers as a test says."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

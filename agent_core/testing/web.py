@@ -1,4 +1,4 @@
-"""A fake web of the pages, files and repositories that a test defines."""
+"""A web in memory of the pages, files and repositories that a test defines."""
 
 from dataclasses import dataclass, field, replace
 

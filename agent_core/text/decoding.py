@@ -1,4 +1,4 @@
-"""Decoding of bytes as Unicode text, by byte order mark or as UTF-8."""
+"""Decodes bytes as Unicode text, by byte order mark or as UTF-8; None if they are none."""
 
 BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),

@@ -1,4 +1,4 @@
-"""Unified diffs of file writes; for texts that are too long to compare, the number of replaced lines."""
+"""Unified diffs of two texts with counts of lines; for texts too long to compare, the number of replaced lines."""
 
 import difflib
 from collections.abc import Sequence

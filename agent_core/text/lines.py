@@ -1,4 +1,4 @@
-"""Texts on one line, numbers with their nouns, and names in a row, for tables, notices and lists."""
+"""Puts texts on one line, quotes them, shortens names, and joins numbers with nouns, and names in a row."""
 
 import unicodedata
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The tags between which models write their reasoning, before their answer."""
+"""Finds the tags between which models write reasoning, and splits it from the answer."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Converts a call's arguments to a command's own names and types, and checks them. Guesses nothing."""
+"""Fits a call's arguments to a command's names and types, and checks them by its schema. Guesses nothing."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What `declare` reads of the functions that it is given."""
+"""What `declare` reads of the functions that it is given: the docstring, and that they are coroutines."""
 
 from inspect import iscoroutinefunction
 

@@ -1,4 +1,4 @@
-"""Finds what a command's name means: how names are compared, and the error for an unknown one."""
+"""Compares names of commands, and words the error for an unknown one, with what it may mean."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

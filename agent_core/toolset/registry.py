@@ -1,4 +1,4 @@
-"""The command registry: declares commands, finds them by name, and checks calls against their schemas."""
+"""The registry of commands: `declare` makes one from functions, `Commands` finds, checks, previews and runs them."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import deepcopy

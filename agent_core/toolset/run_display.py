@@ -1,4 +1,4 @@
-"""What a running command shows people: its output so far, sentences in the thread, and what a tool server asks."""
+"""What a running command may show people: three functions for output, sentences in the thread, and questions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The trash of a workspace: deleted files are kept for 30 days, and people can restore them.
+"""The trash of a workspace: moves deleted files there, lists them, and empties it of old ones and when it is full.
 
 A file in the trash is named by its content and its path, so that two files of one path are both kept.
 """

@@ -1,4 +1,4 @@
-"""What is left to remove of a deleted agent outside the database, and how long agents at rest are kept."""
+"""Records of what is left to remove of a deleted agent outside the database, and how long old agents are kept."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Long-term memories, their vectors, and the namespace of one agent's memories."""
+"""Records of long-term memory: a memory, a recalled one, the namespace of an agent, the version of its vectors."""
 
 from dataclasses import dataclass
 from datetime import datetime

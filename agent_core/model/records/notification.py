@@ -1,4 +1,4 @@
-"""Notifications that were sent about a wait of an agent."""
+"""The record of one notification that was sent about a wait of an agent, with what it takes to take it back."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Money that a step of an agent reserves for its model calls, and the budgets that the calls are checked against."""
+"""What a step of an agent reserves for its model calls, who pays, and the budgets that calls are checked against."""
 
 from dataclasses import dataclass
 from datetime import datetime

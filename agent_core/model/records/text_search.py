@@ -1,4 +1,4 @@
-"""Search in texts: words whatever their case, what is searched of each record, and excerpts. Pure."""
+"""Search in texts, pure: folds case, finds all words, cuts excerpts; which texts of each record are searched."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""When a turn was proposed, decided, started and ended, and what that says about who waited for whom.
+"""The times of a turn (proposed, decided, run, ended), and what they tell: who waited for whom, usage by hour.
 
 Values and functions without effects. A duration is a timedelta; None where the stored times do not tell it.
 """

@@ -1,4 +1,4 @@
-"""Options of bubblewrap for namespaces, switching the user, the read-only view of the system, and scratch folders."""
+"""Options of bubblewrap (namespaces, another user, read-only system, Python, scratch folders), and missing tools."""
 
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""One bubblewrap process and its process tree: start, limits, kill."""
+"""One bubblewrap process: starts it, waits until it is bound to Signoff, watches its limits, kills all of it."""
 
 import asyncio
 import errno

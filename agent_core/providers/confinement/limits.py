@@ -1,4 +1,4 @@
-"""What a program of an agent may use at most, the user that it runs as, and the protocols of the sandbox backends."""
+"""Limits of programs and the user that they run as; the protocols of a sandbox backend and of its process."""
 
 import os
 from asyncio import StreamReader

@@ -1,4 +1,4 @@
-"""Builds the seccomp filter (classic BPF) of sandboxed programs: it makes dangerous system calls fail.
+"""Builds the seccomp filter (classic BPF) of sandboxed programs, from tables of the system calls that fail.
 
 These are calls that could change privileges, inspect other processes, use memory or disk that no limit counts, or
 bypass namespaces (key rings belong to users, vsock to the machine). The filter also refuses to set set-id bits: other

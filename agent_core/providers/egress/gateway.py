@@ -1,4 +1,4 @@
-"""The egress gateway: SSRF protection for every request to a URL that a model chose.
+"""The egress gateway (SSRF protection): resolves and checks every URL and redirect that a model chose, and fetches it.
 
 The gateway turns a URL into an `AdmittedTarget`: the parsed URL with its resolved addresses, all of them checked. It
 connects to these addresses only and does not resolve the name again, so a DNS answer that changes later has no effect

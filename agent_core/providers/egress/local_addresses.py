@@ -1,4 +1,4 @@
-"""This machine's own addresses and the networks it is attached to.
+"""Reads this machine's own addresses and the networks it is attached to, from the system and /proc/net.
 
 psutil reads the interfaces (getifaddrs). On Linux, /proc/net adds routes to networks in which this machine has no
 address, and local address ranges. Both sources describe the network namespace of this process.

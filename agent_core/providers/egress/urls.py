@@ -1,4 +1,4 @@
-"""Parses URLs to a canonical form; accepts only what can be read in one way. No I/O.
+"""Parses URLs to a canonical form; refuses what can be read in two ways, and blocked ports. No I/O.
 
 The rules are those of the URL standard (url.spec.whatwg.org), except that most URLs which the standard repairs silently
 are refused: two parsers may read them differently, so people would not know what they approve.

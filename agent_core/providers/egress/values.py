@@ -1,4 +1,4 @@
-"""Values that describe one fetch: admitted target, limits and timeouts."""
+"""Values that describe one fetch: the admitted target with its addresses, limits, and timeouts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

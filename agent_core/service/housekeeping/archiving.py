@@ -1,4 +1,4 @@
-"""Archives agents at rest, so that lists leave them out, and takes them back. Each call is one short transaction."""
+"""Archives agents at rest, so that lists leave them out, and takes them back; says what hinders it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Deletes an agent with its helpers in one unit of work, and counts what that removes."""
+"""Deletes an agent with its helpers in one unit of work, logs it, and counts what that removes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Deletes, every hour, old agents at rest and log entries as the settings say, expired forms, and what trashes hold."""
+"""Deletes every hour what is kept too long: agents at rest, log entries, expired forms, files in trashes."""
 
 import logging
 from dataclasses import dataclass

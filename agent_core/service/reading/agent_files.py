@@ -1,4 +1,4 @@
-"""An agent's files for people: what became of a file turn by turn, and all files as one zip. Read-only.
+"""An agent's files for people: the history of a file turn by turn, and all files as one zip. Read-only.
 
 A version is told from what its turn stores. People who add a file leave a note, programs nothing; that something else
 changed a file is found by comparing fingerprints.

@@ -1,4 +1,4 @@
-"""What plugins and tool servers add in a channel, what is on there, and what its agents made of it. Read-only."""
+"""Plugins and tool servers of a channel: commands, switches, uses, and the prompts that servers offer. Read-only."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reads the decision log (audit log) of a channel, newest first: approval, start and end of a command are one row."""
+"""Pages through a channel's decision log (audit log), newest first: filters it, and makes one row of a command."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""What people look at: channels, agents, threads, files, open proposals. Read-only."""
+"""Read access for people to channels, agents, threads, turns and files; gives the other readers of this folder."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
