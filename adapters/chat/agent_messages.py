@@ -1,4 +1,4 @@
-"""The messages about agents that chat platforms post and answer with, all but the cards of turns."""
+"""The messages about agents on chat platforms: root message, notices, lists, help, offers, reminders; not the cards."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The full content of a turn as labelled texts, in reading order."""
+"""The full content of a turn as labelled texts, in reading order: headline, thoughts, command."""
 
 from adapters.screens.cards import Card, Labelled
 

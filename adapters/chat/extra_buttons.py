@@ -1,4 +1,4 @@
-"""Buttons that only chat platforms have; `adapters.screens.buttons` has the buttons of every surface."""
+"""Buttons of chat platforms alone: Delete, Upload, and a base of buttons; `adapters.screens.buttons` has all others."""
 
 from dataclasses import astuple, dataclass, fields
 from typing import ClassVar, Literal, Self, TypeAlias

@@ -1,4 +1,4 @@
-"""Which turns share one card in a thread, and which card is folded to one line.
+"""Finds the card of a turn in a thread: which turns share one, and which card is folded to one line.
 
 Commands that run under one decision of a person (Approve ×N, or classes that run without asking) share the card of the
 first of them, which counts them. When a person has decided the next proposal, the card before it is folded.

@@ -1,4 +1,4 @@
-"""The line in a root message on what the agent does, so that a channel shows it without opening the thread."""
+"""Standing lines in root messages: what an agent does, its last command, its number of files, and what is shown."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Sentences about agents, reminders and shared messages that the chat platforms show in the same words."""
+"""Sentences shown alike on all chat platforms: creations, settings, waits and their ends, forwarded messages."""
 
 from adapters.screens.cards import lease_text, status_text, turn_card
 from adapters.screens.text_fit import cut

@@ -1,4 +1,4 @@
-"""Shows the turns of agents as messages of a thread: each card is posted once, then edited, joined and folded."""
+"""Base of the chat platforms' surfaces: each turn is a message in a thread, posted once, edited, joined, folded."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

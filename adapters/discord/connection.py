@@ -1,4 +1,4 @@
-"""The connection to Discord: the gateway client, its listeners, and the catch-up of missed messages."""
+"""The connection to Discord: the gateway client, its listeners and slash commands, and the catch-up of messages."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The arguments of the tools, checked and typed; the sentences on wrong ones."""
+"""The arguments of the MCP tools as checked, typed classes, and the sentences on wrong ones."""
 
 from typing import Annotated, Literal, TypeVar
 

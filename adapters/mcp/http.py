@@ -1,4 +1,4 @@
-"""Serves clients over streamable HTTP, beside the page: token, limits, and the SDK's handling of a request.
+"""Serves MCP clients over streamable HTTP, beside the page: token, limits, and the SDK's handling of a request.
 
 Each request stands for itself: no client has a session, so nothing is kept between two of them.
 """

@@ -1,4 +1,4 @@
-"""What the tools answer, as values: bounded, with invisible characters spelled out and without secrets."""
+"""What the MCP tools answer, as classes, and the methods that make them: bounded, made visible, without secrets."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The tools as an MCP server of the official SDK: their list, and what becomes of a call. Loads the SDK."""
+"""The MCP server of the official SDK: the table of tools with their specs, and what becomes of a call."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Serves one client through a pair of pipes, one JSON message a line. Loads the SDK."""
+"""Serves one MCP client through a pair of pipes, one JSON message a line. Loads the SDK."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The arguments that a person changed before a command ran."""
+"""Lists the arguments that a person changed before a command ran, with their texts before and after."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The content of a turn's card, with all its texts.
+"""The content of a turn's card with its buttons, and texts also used elsewhere: status, spend, lease, arguments, money.
 
 `message/card.py` makes the chat platforms' message of it; the page and the terminal lay it out themselves.
 """

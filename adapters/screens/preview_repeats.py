@@ -1,4 +1,4 @@
-"""What a preview shows to the last character, so that a card need not repeat it."""
+"""Which arguments a preview shows to the last character, so that a card need not repeat them; also in a diff."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a tool server asks people, as a form. All of its words are the server's, but for who asks and the warning."""
+"""Makes a form of what a tool server asks people, with its buttons, and reads the texts that the form sends."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Measures texts in UTF-16 code units, as chat platforms count them, and cuts texts to fit a limit."""
+"""Measures texts in UTF-16 code units, as chat platforms count them; cuts and splits texts to fit a limit."""
 
 from collections.abc import Callable, Sequence
 

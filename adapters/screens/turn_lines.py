@@ -1,4 +1,4 @@
-"""A turn on one line: its number, its command with its target, and how it ended."""
+"""A turn on one line: its number, its command with its target, how it ended, and what let it run."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Words the state of a turn: what happened, who decided and when. `adapters.screens.cards` puts it on the card."""
+"""Words the state of a turn: what happened, who decided and when; its tone, and the outcome of its command."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
+"""Short texts that several surfaces show: policy and Approve ×N in words, excerpts, ages, sizes, deletions, faults."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The connection to Slack: HTTP routes or Socket Mode, and the catch-up of missed messages."""
+"""The connection to Slack: Socket Mode or signed HTTP routes, tests of tokens, and the catch-up of messages."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Parses a line that was typed at a prompt."""
+"""Parses a line typed at the terminal's prompt: a key, a number of commands, a word that is unclear, or a text."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Formats cards, messages and prompts as lines of text. Pure functions.
+"""Formats cards, messages and prompts as lines of text for the terminal, wrapped and coloured. Pure functions.
 
 Every line with text of the model, a result or a person begins with a bar, and no line is wider than the terminal, so
 that such text cannot imitate a card or a prompt. A line that is too long continues after a dashed bar, so that wrapping

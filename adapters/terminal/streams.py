@@ -1,4 +1,4 @@
-"""Standard input and output as async streams: reading never blocks the event loop."""
+"""Standard input and output as async streams: a keyboard read in threads, writers, the bell, the look of a stream."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""What is approved where the person at the terminal is not asked. The rule is the loop's own."""
+"""Refuses to run an open turn unasked at the terminal, unless the agent's lease covers it."""
 
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent

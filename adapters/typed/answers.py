@@ -1,4 +1,4 @@
-"""The answer to a person's click or line, with its files."""
+"""The answer to a person's click or line: its text, its buttons and its files."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Converts form fields to values of the core, with an error message for each invalid field. Shared by all surfaces."""
+"""Converts form fields to drafts, policies, amounts and arguments, and back, with an error for each invalid field."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Shows and changes when agents of a channel remind people and whom, and who gets direct messages."""
+"""The typed commands `reminders` and `notify`: show and change when people are reminded, and who is messaged."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Drafts an agent from a tool server's prompt: what people choose, see, and change before anything is created."""
+"""Drafts an agent from a tool server's prompt: lists and finds prompts, checks arguments, makes goals of the text."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Reads and writes AutoGPT's `ai_settings.yaml`, from a file or from pasted text."""
+"""Reads and writes AutoGPT's `ai_settings.yaml`, from a file or from pasted text, with checks of the YAML."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Parses the text after `/agent`. Shared by the surfaces that have slash commands."""
+"""Parses the text after `/agent` into a value for each subcommand, finds the agent that it names; has the help."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The lines of a diff, with what changed inside a line: the words of a removed line that its successor does not have.
+"""The lines of a diff for the page, with the words that changed between a removed line and its successor.
 
 A removed and an added line are compared only if they are similar, and only while that is fast: both may be hostile.
 """

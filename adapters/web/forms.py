@@ -1,4 +1,4 @@
-"""Reads the HTML forms of the local workspace; `adapters.typed.form_values` interprets the fields for all surfaces."""
+"""Reads the page's HTML forms: the pressed button, changed arguments, a settings file, what was typed."""
 
 from dataclasses import replace
 

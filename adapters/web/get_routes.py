@@ -1,4 +1,4 @@
-"""GET routes: pages, files, and the event stream. Read-only."""
+"""GET routes: the list of all of them, and handlers for token, new agent, turn, settings file and event stream."""
 
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Checks Host, Origin and the key or token of each request: protects against DNS rebinding, CSRF and strangers.
+"""Admits requests by Host, Origin, key or token: against DNS rebinding, CSRF and strangers; adds security headers.
 
 Another site in the same browser can send requests to this page. It cannot choose the Host header (so DNS rebinding to
 127.0.0.1 is refused) or the Origin of a POST (so CSRF is refused), and it cannot read the cookie. Another account or

@@ -1,4 +1,4 @@
-"""The visitor of the page: a person who chooses a name, and so may decide only in the local workspace.
+"""The visitor of the page: the signed cookie with their id and name, and the person whom they are in the core.
 
 Who somebody is stands in a signed cookie that ends. The browser sends cookies to every port of the host, so the cookie
 alone opens nothing: the guard asks for the key of the address, or the token, as well.

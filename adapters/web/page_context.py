@@ -1,4 +1,4 @@
-"""What the pages of the local workspace share: their context, the page frame and error pages."""
+"""What the pages of the local workspace share: the services, the frame of a page, the model's label, error pages."""
 
 import asyncio
 import logging

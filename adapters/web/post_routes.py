@@ -1,4 +1,4 @@
-"""POST routes: each form becomes a call of the service."""
+"""POST routes: each form (new agent, press, reply, settings, delete) becomes a call of the service and a redirect."""
 
 from collections import deque
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Renders pages with Jinja templates that escape all values. Has the URL paths of channels, agents and files."""
+"""Renders pages with Jinja templates that escape all values, and has the functions for templates, such as paths."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache

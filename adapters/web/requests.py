@@ -1,4 +1,4 @@
-"""Reads requests (channel, agent, form fields, uploads) and builds redirects and downloads."""
+"""Reads requests (channel, agent, form fields, uploads) within limits, and builds redirects and downloads."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The local workspace as a ChatSurface. Pages are rendered from the database, so it only tells browsers to reload."""
+"""The local workspace as a ChatSurface: only tells the open pages which agent changed, so that they reload."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Parses untrusted input: Host and Origin headers, and redirect targets."""
+"""Parses untrusted Host and Origin headers and redirect targets."""
 
 import re
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Member directory: reads the present permissions of people, such as those who granted a lease that still runs."""
+"""Member directory: fetches people's present permissions from Discord, and caches them for a minute."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The form in which people answer a tool server: opened with what was refused before, and read when it is sent."""
+"""Opens Discord's form in which people answer a tool server, and sends what they wrote; a refused form is kept."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Turns component interactions (buttons, menus) into calls of the services."""
+"""Turns clicks on Discord's buttons and menus into calls of the services, and opens the forms that they ask for."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Downloads uploaded files from Discord, up to the size limit."""
+"""Downloads files that people uploaded to Discord, up to the size limit."""
 
 import discord
 from aiohttp import ClientError

@@ -1,4 +1,4 @@
-"""Keeps forms in the database for an hour, so that a button can open them with their values in any process.
+"""Keeps refused forms and drafts in the database for an hour, so that a button can open them in any process.
 
 These are forms that were submitted with invalid values, and agents that the model drafted and no person created yet.
 """

@@ -1,4 +1,4 @@
-"""The person and channel of a Discord event."""
+"""Reads the person (member, guest, external) and the channel of a Discord event."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""Turns messages in an agent's thread (replies and files) into calls of the services, and answers there."""
+"""Turns Discord messages in agents' threads (also missed ones) into calls of the services, and answers there."""
 
 import logging
 from collections.abc import Sequence

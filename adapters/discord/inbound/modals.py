@@ -1,4 +1,4 @@
-"""Turns submitted forms into calls of the services. Discord shows no field errors: a button reopens a refused form."""
+"""Turns submitted Discord forms into calls of the services; as Discord shows no errors, a button reopens a form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

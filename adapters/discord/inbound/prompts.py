@@ -1,4 +1,4 @@
-"""Prompts of tool servers in Discord: from the choice in `/agent new` to the form for a new agent, filled in."""
+"""Prompts of tool servers in Discord: offers them, asks for their arguments, and fills in the form for an agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The slash command `/agent`, with ephemeral answers."""
+"""The slash command `/agent` of Discord: its subcommands, choices for what is typed, and ephemeral answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace

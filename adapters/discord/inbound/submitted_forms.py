@@ -1,4 +1,4 @@
-"""Reads submitted Discord forms into values of the core; adapters.typed.form_values interprets the fields."""
+"""Reads submitted Discord forms into one value for each kind of form; `form_values` interprets the fields."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Messages that answer a person on Discord: a text, decision log rows, a turn in full, its thoughts, the model's reply.
+"""Messages that answer a person on Discord: a text, rows of the decision log, a turn in full, thoughts, a reply.
 
 A long text becomes a file.
 """

@@ -1,4 +1,4 @@
-"""Builds Signoff's buttons as Discord components. The `custom_id` holds the whole button: it survives a restart."""
+"""Builds Signoff's buttons and menus as Discord components, and reads them back from the `custom_id`."""
 
 import re
 from collections.abc import Iterator, Sequence

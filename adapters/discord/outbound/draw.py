@@ -1,4 +1,4 @@
-"""Draws messages as Discord components.
+"""Draws the pieces of a message as Discord components: a function for each piece, texts, colours, and the limits.
 
 Discord reads markdown in every text: an untrusted one is escaped, quoted, or put into a box that it cannot leave.
 """

@@ -1,4 +1,4 @@
-"""Buttons that carry a hash or a key, because a file's path or a draft is too long for Discord's `custom_id`."""
+"""Discord's buttons Upload, Create and Change, which carry a hash or a key in place of a path or a draft."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

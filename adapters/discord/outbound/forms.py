@@ -1,4 +1,4 @@
-"""Draws a form as a Discord modal. `submitted_forms` reads it.
+"""Draws a form as a Discord modal: text inputs, menus, and one menu for all extra fields. `submitted_forms` reads it.
 
 The `custom_id` has everything a form refers to, so a form that was opened before a restart works after it. Discord
 allows five components: in a longer form all extra fields share one menu.

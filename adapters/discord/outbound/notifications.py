@@ -1,4 +1,4 @@
-"""Reminders in an agent's thread, and direct messages to those who asked for them.
+"""Sends and takes back Discord reminders in threads and direct messages, and makes both and their buttons.
 
 The buttons of a direct message name the agent's channel: `dm:CHANNEL:BUTTON`, the channel's id in base 36.
 """

@@ -1,4 +1,4 @@
-"""Sends and edits messages. A nonce identifies each; archived threads are opened; edits without change are skipped."""
+"""Sends, edits, deletes and finds Discord messages by nonce; opens archived threads; skips edits without change."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Discord as a ChatSurface: each agent has a root message with a thread; each turn is one message in the thread."""
+"""Discord as a ChatSurface: opens a thread at each root message, posts and edits cards, notices, status, files."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The messages of a turn: its card, and the card folded after its end."""
+"""The messages of a turn for chat platforms, in pieces: its card, and the card folded after its end."""
 
 from collections.abc import Sequence
 

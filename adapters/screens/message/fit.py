@@ -1,4 +1,4 @@
-"""Cuts the pieces of a message to what a platform takes. Drawing cuts no pieces.
+"""Cuts the pieces of a message to a platform's limits: a function for each piece; facts share the rest.
 
 Every text has its own limit. What is left of the message goes to the facts of the command, which share it fairly; if
 they do not fit, the other texts of the card get less room first. A text that is cut says so, and a button shows it all.

@@ -1,4 +1,4 @@
-"""What a message is made of. Texts of people and models are plain strings: a platform never reads markup in them."""
+"""Classes of what a message is made of, such as headings, facts, rows and controls. All texts are plain strings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""User directory: caches members, guests, external people and bots from Slack's API and events."""
+"""User directory: asks Slack about members, guests and their channels, caches them, and finds people by name."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Clients of Slack's Web API with valid tokens, by workspace.
+"""Gives Slack clients with valid tokens by workspace: one token from the settings, or those of installations.
 
 No token appears in a log, a `repr` or an error.
 """

@@ -1,4 +1,4 @@
-"""Clients of Slack's Web API that share one HTTP session; turns unsuccessful responses into errors of the core."""
+"""Makes clients of Slack's Web API on one HTTP session; unsuccessful or oversized responses become errors."""
 
 import base64
 import logging

@@ -1,4 +1,4 @@
-"""The form in which people answer a tool server: opened from a card or from the Home tab, and read when it is sent."""
+"""Opens Slack's form in which people answer a tool server, from a card or the Home tab, and sends what they wrote."""
 
 from collections.abc import Mapping
 from typing import Any

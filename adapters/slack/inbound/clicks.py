@@ -1,4 +1,4 @@
-"""Turns block actions (buttons, menus, reply boxes) into calls of the services."""
+"""Turns clicks on Slack's buttons, menus and reply boxes into calls of the services, and opens views and forms."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Clicks in direct messages about an agent that waits: decisions in a channel that the person is not looking at."""
+"""Handles clicks in Slack's direct messages about an agent that waits: decides, asks for a reason, redraws them."""
 
 from dataclasses import dataclass
 

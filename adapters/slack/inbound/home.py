@@ -1,4 +1,4 @@
-"""The Home tab: what a person may decide, their agents and the spend; handles clicks there and in views."""
+"""Publishes the Home tab (what a person may decide, their agents), and handles clicks there and in views."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass

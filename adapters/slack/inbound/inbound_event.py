@@ -1,4 +1,4 @@
-"""Reads person, channel and delivery id from Slack's payloads. None of them is taken from a button's value."""
+"""Reads person, channel and delivery id from each kind of Slack's payloads, never from a button's value."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Turns Slack messages (replies in threads, mentions, direct messages, files) into calls of the services."""
+"""Turns Slack messages (also missed ones) into calls of services; offers an agent for a mention or direct message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Turns view submissions into calls of the services. A refused modal stays open with its input and the errors."""
+"""Turns submitted Slack views into calls of the services; a refused one stays open with its input and errors."""
 
 from dataclasses import dataclass, replace
 

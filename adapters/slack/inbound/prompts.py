@@ -1,4 +1,4 @@
-"""Prompts of tool servers in Slack: from the choice in the form for a new agent to that form, filled in."""
+"""Prompts of tool servers in Slack: asks for the arguments of a chosen one, and fills in the form for an agent."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Routes what Slack sends to its listeners: presses, submitted forms, commands and events."""
+"""Registers the listeners with Bolt for presses, forms, commands and events; finds each request's installation."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""The slash command `/agent`. A quick answer is sent as the acknowledgement; only the person sees it."""
+"""The slash command `/agent` of Slack: answers as the acknowledgement, or opens forms and runs the rest after it."""
 
 from dataclasses import dataclass
 

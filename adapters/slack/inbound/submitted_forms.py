@@ -1,4 +1,4 @@
-"""Reads submitted Slack modals into values of the core; adapters.typed.form_values interprets the fields."""
+"""Reads submitted Slack views (channel, draft, arguments, texts), and makes errors by block, for Slack to show."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The pages of the installation as HTML: invitation, success and failure."""
+"""The pages of the installation as HTML: invitation, success, and failure with its reasons."""
 
 import base64
 import hashlib

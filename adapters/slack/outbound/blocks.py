@@ -1,4 +1,4 @@
-"""Builders for Slack's Block Kit that keep to its limits.
+"""Builders for Slack's Block Kit (texts, buttons, inputs, menus) that keep to its limits.
 
 Texts are plain or rich text, so nothing in them can mention, link or format; only `date_field` is mrkdwn. Only
 `mention_run` and `mention_text` mention, and take ids, never text. Lengths are in UTF-16 code units, as Slack counts.

@@ -1,4 +1,4 @@
-"""Builds Signoff's buttons as Slack elements: `action_id` is `signoff.` and the verb, `value` the whole button."""
+"""Builds Signoff's buttons as Slack elements, and the rows of a card; reads a button back from its action."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args

@@ -1,4 +1,4 @@
-"""Draws messages as Slack blocks."""
+"""Draws the pieces of a message as Slack blocks: a function for each piece, texts, and the limits."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

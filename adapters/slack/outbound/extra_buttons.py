@@ -1,4 +1,4 @@
-"""Slack's buttons Create and Change, whose value holds the draft of an agent. Other values are refused."""
+"""Slack's buttons Create and Change, whose value holds the draft of an agent, and how it is packed into JSON."""
 
 import json
 from dataclasses import dataclass

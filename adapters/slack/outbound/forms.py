@@ -1,4 +1,4 @@
-"""Draws a form as a Slack view. `submitted_forms` reads it."""
+"""Draws a form as a Slack view: texts, menus, typed choices; the form for an agent. `submitted_forms` reads it."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Menus in Slack's form for a new agent: templates, and prompts of tool servers with their form."""
+"""Menus in Slack's form for a new agent, of templates and of tool servers' prompts, and what was chosen in them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

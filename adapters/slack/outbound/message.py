@@ -1,4 +1,4 @@
-"""A message to send to Slack, and links to what was posted."""
+"""A message to send to Slack with its metadata, and links to what was posted."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reminders in an agent's thread, and direct messages to those who asked for them.
+"""Sends and takes back Slack reminders in threads and direct messages, and makes both with their metadata.
 
 A reminder is the one message besides the root message that mentions people, by ids that come from Slack and from the
 channel's settings alone.

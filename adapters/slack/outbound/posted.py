@@ -1,4 +1,4 @@
-"""Finds messages already posted, by metadata, so that nothing is posted twice after a crash."""
+"""Finds Slack messages already posted, by metadata, so that nothing is posted twice after a crash."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Slack as a ChatSurface: each agent has a root message with a thread; each turn is one message that is edited."""
+"""Slack as a ChatSurface: root messages, cards that are posted and edited, notices, files, session status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

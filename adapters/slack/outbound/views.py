@@ -1,4 +1,4 @@
-"""Builds the full view of a card, the frame of Slack's forms, and the Home tab."""
+"""Builds Slack's views (a turn in full, a reply, thoughts, the frame of forms) and the Home tab."""
 
 from collections.abc import Sequence
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The decision log of a channel or an agent as a page and as files. Read-only."""
+"""The decision log of a channel or an agent as a page with a filter, and as files. Read-only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

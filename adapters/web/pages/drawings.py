@@ -1,4 +1,4 @@
-"""Shapes of the drawings on the page *At a glance*, as values that a template writes as SVG. Pure.
+"""Computes the drawings on the page *At a glance* (time line, charts, texts of amounts) for a template's SVG. Pure.
 
 Horizontal positions and widths are per cent of the drawing's width, so that it fits every screen; heights are pixels.
 """

@@ -1,4 +1,4 @@
-"""The pages of an agent's files: one file with its preview and its versions, downloads, and files that people add."""
+"""The pages of an agent's files: one file with its versions, downloads, uploads, deleted files to restore."""
 
 from dataclasses import dataclass
 from functools import partial

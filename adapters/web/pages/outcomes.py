@@ -1,4 +1,4 @@
-"""What came of the commands that a person approved from the list of what waits: the newest, for a few minutes."""
+"""Remembers for some minutes what a person approved from the list of what waits, and finds what came of it."""
 
 from collections import OrderedDict
 from collections.abc import Sequence

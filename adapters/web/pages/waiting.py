@@ -1,4 +1,4 @@
-"""The page of what waits for one person, and the approval of several proposals that they selected there."""
+"""The page of what waits for one person, with filters, and the approval of several proposals selected there."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
