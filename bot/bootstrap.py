@@ -1,4 +1,4 @@
-"""The composition root: assembles one process, with the parts that the modules of `bot/wiring` choose.
+"""The composition root: assembles one process, with the parts of `bot/wiring`; also its migration, locks and probes.
 
 Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """

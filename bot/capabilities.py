@@ -1,4 +1,4 @@
-"""The list of capabilities, and the commands that they and the plugins give to agents."""
+"""Opens the features of a process (Signoff's own, plugins, tool servers) and joins their commands and extensions."""
 
 import logging
 from collections.abc import Collection, Iterable

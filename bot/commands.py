@@ -1,4 +1,4 @@
-"""The commands of the command line, called with the loaded settings; `run` offers to open the page in a browser."""
+"""The commands of the command line, such as run, mcp and serve: serve pages, advance agents, offer the browser."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The process's log: one line for each event, with its `extra` fields and without secrets."""
+"""Sets up the process's log: one line for each event, as text or JSON, with `extra` fields and without secrets."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The release that runs."""
+"""Reads which release of Signoff runs, from the installed package."""
 
 from importlib.metadata import PackageNotFoundError, version
 

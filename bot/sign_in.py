@@ -1,4 +1,4 @@
-"""`sign-in` and `sign-out`: an operator lets Signoff in at a tool server, or takes that back.
+"""The commands `sign-in` and `sign-out` at a tool server: shows an address to open, and waits for the browser's return.
 
 The browser comes back to an address of this machine (RFC 8252), which `Browser` serves; it checks `state`. If the
 browser runs on another machine, people paste the address that it shows then.

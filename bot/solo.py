@@ -1,4 +1,4 @@
-"""`signoff solo`: one agent and one person in a terminal, with the same database, policy and loop as elsewhere."""
+"""The command `solo`: parses its options, creates or resumes one agent, and talks with one person in a terminal."""
 
 import argparse
 import asyncio

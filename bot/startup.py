@@ -1,4 +1,4 @@
-"""The start of a process that runs on: waits for a database server, assembles the process and takes its lock."""
+"""The start of a process that runs on: waits for a database server, assembles the process, takes its locks or lead."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Runs jobs until a signal ends them. An unexpected error of an agent pauses it and is logged."""
+"""Runs jobs until one ends or a signal comes, and drains; an agent whose step fails unexpectedly is paused."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The checks of `signoff doctor`: what is on, what is off, why, and which variable changes it. Changes nothing."""
+"""What `signoff doctor` finds of surfaces, database, files, retention and workers, with what the features find."""
 
 import asyncio
 import os

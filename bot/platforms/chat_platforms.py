@@ -1,4 +1,4 @@
-"""The chat platforms. Signoff starts each that is enabled, checks it in `doctor` and serves its routes."""
+"""The list of chat platforms, those that the operator enabled, and their wiring for a process."""
 
 from contextlib import AsyncExitStack
 

@@ -1,4 +1,4 @@
-"""Signoff as an MCP server: the parts of `adapters.mcp` with those of this process. The SDK is loaded only to serve.
+"""Joins the MCP server with a process: standard input and output, HTTP routes, and how it learns of changes.
 
 A client acts as one guest in one channel of the local workspace.
 """

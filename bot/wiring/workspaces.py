@@ -1,4 +1,4 @@
-"""Builds the storage of the agents' files from the settings: a folder, or S3-compatible storage.
+"""Builds the storage of the agents' files (a folder or S3) from the settings, and checks that it is the database's.
 
 Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL names a bucket.
 """

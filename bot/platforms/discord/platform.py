@@ -1,4 +1,4 @@
-"""Discord's entry in `PLATFORMS`; it is imported without discord.py."""
+"""Discord's entry in `PLATFORMS`: whether it is on, a test of its token, its wiring; imported without discord.py."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The settings of Discord."""
+"""The settings of Discord: the bot token and the addresses of its API."""
 
 from typing import ClassVar
 

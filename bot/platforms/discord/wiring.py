@@ -1,4 +1,4 @@
-"""Builds Discord from the settings. Imported only by processes that serve Discord."""
+"""Builds Discord's surface and listeners from the settings. Imported only by processes that serve Discord."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -1,4 +1,4 @@
-"""Slack's entry in `PLATFORMS`; it is imported without Slack's SDK."""
+"""Slack's entry in `PLATFORMS`: whether it is on, a test of its tokens, its wiring; imported without Slack's SDK."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The settings of Slack, and how they go together."""
+"""The settings of Slack (tokens, secrets, addresses of the API), and how they go together."""
 
 from typing import ClassVar
 

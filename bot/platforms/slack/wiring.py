@@ -1,4 +1,4 @@
-"""Builds Slack from the settings. Imported only by processes that serve Slack."""
+"""Builds Slack's surface and listeners from the settings. Imported only by processes that serve Slack."""
 
 from dataclasses import dataclass
 from functools import partial
