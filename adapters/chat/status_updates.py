@@ -1,4 +1,4 @@
-"""Sends an agent's status line soon after a change; has helpers that send two things, and record what is shown."""
+"""Sends an agent's status line soon after a change; functions to send two things, and to record what is shown."""
 
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress

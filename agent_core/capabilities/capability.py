@@ -1,4 +1,4 @@
-"""The base class of a feature: its commands, start, end and findings for the doctor; and helpers for findings."""
+"""The base class of a feature: its commands, start, end and findings for the doctor; how findings are made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

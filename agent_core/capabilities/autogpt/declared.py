@@ -1,4 +1,4 @@
-"""Reads what a plugin's worker says the plugin adds: commands, whose types come from hints, guidance, and hooks."""
+"""Reads what a plugin's worker says the plugin adds: commands (types come from hints), guidance, and hooks."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Worker program that extracts the text of one untrusted PDF, Word, OpenDocument or legacy text: stdin to JSON.
+"""Worker program that extracts the text of one untrusted PDF, Word, OpenDocument or legacy text; JSON on stdout.
 
     python -P document_worker.py pdf|archive|legacy < file
 
