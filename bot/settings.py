@@ -1,4 +1,4 @@
-"""Reads the environment and `.env` into one frozen Settings. Errors name the variable, the problem and an example.
+"""Reads the environment and `.env` into one frozen Settings; errors name the variable. Finds misspelt and unread names.
 
 The environment overrides the file. An empty value counts as not set.
 """

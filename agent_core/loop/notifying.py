@@ -1,4 +1,4 @@
-"""Tells people that an agent waits for them or is done: at once by direct message, by reminders after a while."""
+"""Sends and takes back notifications of an agent that waits or is done: direct messages at once, reminders later."""
 
 import logging
 from collections.abc import Callable, Sequence

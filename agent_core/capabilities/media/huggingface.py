@@ -1,4 +1,4 @@
-"""Images and transcriptions by the Hugging Face inference API, or a compatible service.
+"""Images and transcriptions by the Hugging Face inference API, or a compatible service; waits while a model loads.
 
 While a model is loading, the API answers 503 with an estimated time. The request is then sent up to 8 times, after
 waits of 1 to 30 s.

@@ -1,4 +1,4 @@
-"""A second language model that answers while the first is away."""
+"""A second language model that answers while the first is away, and a trial of the first each minute."""
 
 import asyncio
 from collections.abc import Sequence

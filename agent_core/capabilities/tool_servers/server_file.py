@@ -1,4 +1,4 @@
-"""Reads the file of tool servers, which has the form that other clients of the Model Context Protocol use.
+"""Reads the file of tool servers, in the form of other MCP clients: programs, addresses, sign-ins, and their secrets.
 
 Errors name the file, the server and the key. Values of `env` and `headers` may be `${NAME}`: a variable of Signoff's
 own environment, and nothing else of it is passed on.

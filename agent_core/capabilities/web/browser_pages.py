@@ -1,4 +1,4 @@
-"""Renders pages that need JavaScript in headless Chromium, which reaches the web only through the egress proxy.
+"""Renders pages that need JavaScript, each in a new headless Chromium behind the egress proxy; kills one that grows.
 
 As root, Chromium runs only confined by bubblewrap; otherwise its own sandbox confines it.
 """
