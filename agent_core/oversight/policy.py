@@ -1,4 +1,4 @@
-"""Permissions: who may approve, create agents and talk to them, and which risk classes run without approval."""
+"""Permissions of people: who may decide and approve, create agents, talk to them, and change a channel's policy."""
 
 from collections.abc import Iterable
 
