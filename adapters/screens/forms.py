@@ -1,4 +1,4 @@
-"""Makes the forms of Slack and Discord: new agent, edit, reason, number, reply, prompt.
+"""Makes the forms of chat platforms: new agent, edit, reason, number, reply, prompt.
 
 Their classes are in `form_parts`; the form of a tool server's question is in `question_form`.
 
@@ -141,7 +141,7 @@ def prompt_form(choice: PromptChoice, typed: Mapping[str, str] | None = None, *,
         does=f"{choice.source}: {choice.title}",
         brief=f"Goes to {choice.source}.",
         too_many=(
-            f"The prompt {choice.title} of {choice.source} asks for {len(arguments)} arguments, and a form of Discord "
-            "has room for five. Start from it on the page, in Slack or in the terminal."
+            f"The prompt {choice.title} of {choice.source} asks for {len(arguments)} arguments, more than a form "
+            "here has room for. Start from it on the page or in the terminal."
         ),
     )

@@ -20,7 +20,7 @@ from agent_core.model.turn import Turn
 YES_OR_NO = ("yes", "no")
 CHOICE = "choice."
 NO_PASSWORDS = "Goes to that server: no passwords."
-TOO_MANY = "A form of Discord has at most 5 fields, and the server asks for more: press Decline."
+TOO_MANY = "The server asks for more fields than a form here has room for: press Decline."
 
 
 def question_form(turn: Turn, typed: Mapping[str, str] | None = None) -> Form | None:

@@ -223,7 +223,7 @@ async def test_in_discord_a_prompt_that_cannot_be_asked_for_is_named(tmp_path: P
         shown = await ana.slash(guild.general, "agent new", prompt="tea.seven")
         assert shown.modal is None
         assert shown.response
-        said = "The prompt seven of tea asks for 7 arguments, and a form of Discord has room for five."
+        said = "The prompt seven of tea asks for 7 arguments, more than a form here has room for."
         assert said in text_of(shown.response.message)
         offered = await ana.autocomplete(guild.general, "agent new", "prompt", "wide")
         assert offered == [{"name": "tea: wide (cannot be used)", "value": "tea.wide"}]
