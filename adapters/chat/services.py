@@ -16,7 +16,7 @@ from agent_core.service.uploads import FileUploads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatServices:
-    """The core services that all chat platforms use. SlackContext and DiscordContext add what their platform needs."""
+    """The core services that all chat platforms use. The context of each platform adds what that needs."""
 
     actions: ActionDispatcher
     service: AgentService
