@@ -76,7 +76,7 @@ class Form:
     does: str = ""
     brief: str = ""
     extras_hint: str = ""
-    too_many: str = ""
+    too_many: str = "This has more fields than a form here has room for."
     too_long: str = "These texts are too long for a form here."
 
     @property
