@@ -1,4 +1,4 @@
-"""Runs an agent without a chat platform: makes a core and an agent, and lets a function decide instead of people."""
+"""Runs an agent in a program: SQLite in a folder, a function decides, an outage of the model ends the run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

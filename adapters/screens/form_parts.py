@@ -1,4 +1,4 @@
-"""A form as a value, and its fields and texts: a surface draws it and reads it back by the ids of its fields."""
+"""Forms as values: fields, options, texts. Each surface draws them, and reads what was sent by the fields' ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

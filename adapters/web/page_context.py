@@ -16,7 +16,7 @@ from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import ADMITTED, Guard, Handler
-from adapters.web.pages.outcomes import Outcomes
+from adapters.web.pages.recent_approvals import RecentApprovals
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
@@ -94,10 +94,10 @@ class WebContext:
     count_workers: Callable[[], int] = lambda: 1
     is_stopping: Callable[[], bool] = lambda: False
     templates: AgentTemplates = field(default_factory=load_templates)
-    outcomes: Outcomes = field(init=False)
+    outcomes: RecentApprovals = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outcomes", Outcomes(self.views, self.clock))
+        object.__setattr__(self, "outcomes", RecentApprovals(self.views, self.clock))
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""

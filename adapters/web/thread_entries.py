@@ -1,4 +1,4 @@
-"""Which entries of a thread's page are one list, and which turns are folded to one line."""
+"""Groups the entries of a thread's page: which turns are one list, and which lists are collapsed to one line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What becomes of an agent after a reply, result or fault (propose, pause, conclude): pure functions to an Outcome."""
+"""Pure rules for each step of an agent: propose, complain, delay, conclude, pause; also exposure, recall, bills."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

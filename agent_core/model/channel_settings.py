@@ -1,4 +1,4 @@
-"""What people set for a channel (sites, tools, reminders, direct messages): the rules, and the stored form."""
+"""What people set for a channel (sites, tools, reminders): what it refuses, when it reminds, and the stored form."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

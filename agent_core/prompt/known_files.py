@@ -1,4 +1,4 @@
-"""Which files' content is known from past turns and shown in the prompt, and which files the goals name.
+"""Files whose content past turns or goals make known, for the prompt; gives appended text its missing line end.
 
 Small models do not see from "1. write_to_file: done" that a goal is reached, and write the same file again.
 """

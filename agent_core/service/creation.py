@@ -1,4 +1,4 @@
-"""Checks and defaults for a new agent: limits on agents, a free name, the channel's last settings, demo goals."""
+"""For a new agent: checks limits and demo goals, finds a free name, keeps the channel's last settings as defaults."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Keeps the tool servers of MCP_SERVERS connected, registers their tools as commands, and tells the doctor of them.
+"""Connects the servers of MCP_SERVERS, registers their tools, hides secrets in what they say, tells the doctor.
 
 Part of the composition root, like `bot.bootstrap`. The SDK is imported only if a server is configured.
 """

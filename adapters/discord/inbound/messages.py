@@ -1,4 +1,4 @@
-"""Turns Discord messages in agents' threads (also missed ones) into calls of the services, and answers there."""
+"""Discord's side of `ThreadListener`: reads messages of agents' threads (also missed ones), reacts, answers there."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Gives Slack clients with valid tokens by workspace: one token from the settings, or those of installations.
+"""Slack clients by workspace. Checks the one token from the settings; `rotation` renews those of installations.
 
 No token appears in a log, a `repr` or an error.
 """

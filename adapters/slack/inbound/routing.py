@@ -1,4 +1,4 @@
-"""Registers the listeners with Bolt for presses, forms, commands and events; finds each request's installation."""
+"""Routes Slack's requests to listeners; handles Stop and uninstalls; finds installations; has the scopes."""
 
 import logging
 import re

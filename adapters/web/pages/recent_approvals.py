@@ -18,7 +18,7 @@ SHOWN_FOR = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class RecentApprovals:
     """Remembers in this process what people approved lately; the turns themselves tell what came of it."""
 
     views: AgentViews
