@@ -1,4 +1,4 @@
-"""Which arguments a preview shows to the last character, so that a card need not repeat them; also in a diff."""
+"""Which arguments a preview repeats, with the line that a card shows for each; and the preview as a card shows it."""
 
 import re
 from dataclasses import replace

@@ -21,6 +21,10 @@ LEFT_OUT: dict[str, dict[Name, str]] = {
         "terminal": "a terminal has one person",
     },
     "two people": {"terminal": "a terminal has one person"},
+    "refused clicks": {
+        "terminal": "a terminal has one person",
+        "web": "a card there has only buttons that may be used",
+    },
     "free classes": {"terminal": "no option of the program lets a class run without asking"},
     "words": {"terminal": "it asks before words reject, and what is typed there is confirmed"},
     "lines": {"terminal": "a line is carried out some time after it is typed"},

@@ -1,4 +1,4 @@
-"""Logs in to Discord, tests a token, and wraps each call of discord.py: its errors become errors of the core."""
+"""Logs in to Discord, tests a token, and awaits any call of discord.py, turning its errors into the core's."""
 
 import asyncio
 import random

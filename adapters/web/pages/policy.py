@@ -1,4 +1,4 @@
-"""The forms of an agent's policy and of a channel's, each on a page of its own: nothing changes there meanwhile."""
+"""Pages with the forms of an agent's and a channel's policy: show each, and save only what the person changed."""
 
 from dataclasses import dataclass
 

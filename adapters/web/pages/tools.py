@@ -1,4 +1,4 @@
-"""The page *Tools and plugins* of a channel: what is loaded, what of it is on here, and what it did."""
+"""The page *Tools and plugins* of a channel: shows plugins and tool servers, and switches them on and off here."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
