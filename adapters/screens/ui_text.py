@@ -82,7 +82,7 @@ def free_text(agent: Agent) -> str:
     own, channel = agent.policy_in_force.free, agent.channel_policy
     parts = (
         f"{', '.join(own)} (chosen by {agent.free_chooser})" if own else "",
-        f"{', '.join(free)} (for this channel, by {channel.free_by})" if (free := channel.classes("free")) else "",
+        *(f"{risk} (for this channel, by {by})" for risk, by in channel.free_by.items()),
     )
     return f"Runs without asking: {'; '.join(filter(None, parts))}" if any(parts) else ""
 

@@ -34,7 +34,7 @@ HOW_CHANNEL_POLICY = (
 APPROVERS = "approvers"
 ALONE = {ANYONE: Approver(ANYONE), "anybody": Approver(ANYONE), OWNER: Approver(OWNER)}
 ON_OFF = {"on": True, "off": False}
-MENTION = re.compile(r"<@!?(&?\w{1,40})>")
+MENTION = re.compile(r"<@!?(&?[0-9]{1,20}|[SUW][A-Z0-9]{1,20})>")
 NOT_A_MENTION = (
     "Policy: {} does not say for certain who is meant. In an agent's thread on Slack or Discord, write "
     "!policy channel approvers and mention people, groups or roles with @; or write anyone, or owner."
@@ -109,7 +109,9 @@ def fields_of_channel(policy: ChannelPolicy) -> dict[str, str]:
     """The fields of a form: `approvers`, `managers`, `makers`, and a need for each class, as `need.read`."""
     managers = policy.managers or (Approver(APPROVERS),)
     people = (("approvers", policy.approvers), ("managers", managers))
-    chosen = {name: each[0].id if each[0].id in (*ALONE, APPROVERS) else NAMED for name, each in people}
+    chosen = {
+        name: each[0].id if each[0].id in (*ALONE, APPROVERS) and len(each) == 1 else NAMED for name, each in people
+    }
     needs = {f"need.{risk}": policy.needs.get(risk, AGENTS) for risk in RISK_CLASSES}
     return {**chosen, **needs, "makers": "on" if policy.makers_approve else "off"}
 
@@ -152,5 +154,6 @@ def channel_policy_text(policy: ChannelPolicy) -> str:
 
 
 def _named(policy: ChannelPolicy, need: Need) -> str:
-    chosen = f" (chosen by {policy.free_by})" if need == "free" and policy.free_by else ""
-    return f"{', '.join(policy.classes(need))}{chosen}"
+    if need != "free":
+        return ", ".join(policy.classes(need))
+    return ", ".join(f"{risk} (chosen by {by})" for risk, by in policy.free_by.items())

@@ -77,7 +77,7 @@ class TypedText:
     @property
     def order_by_ids(self) -> str:
         """The line for a parser that has to know for certain who is meant: a mention is `<@ID>`."""
-        return self._joined(lambda mention: f"<@{mention.id}>" if mention.id else mention.shown)
+        return self._joined(lambda mention: f"<@{mention.id}>" if mention.is_somebody else mention.shown)
 
     @property
     def own_words(self) -> str:

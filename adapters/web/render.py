@@ -94,9 +94,12 @@ def view_path(agent: Agent, path: str) -> str:
     return f"{agent_path(agent)}/view/{quote(path)}"
 
 
-def usable_buttons(buttons: Sequence[Button], agent: Agent, person: Actor) -> tuple[Button, ...]:
+def usable_buttons(buttons: Sequence[Button], agent: Agent, turn: Turn, person: Actor) -> tuple[Button, ...]:
     """The buttons that the service accepts from this person, as things are now. Everybody may stop an agent."""
-    return tuple(each for each in buttons if each.verb == "stop" or AgentViews.may_decide(agent, person))
+    if AgentViews.may_approve(agent, turn, person):
+        return tuple(buttons)
+    verbs = ("stop", "reject", "skip", "undo", "revoke") if AgentViews.may_decide(agent, person) else ("stop",)
+    return tuple(each for each in buttons if each.verb in verbs)
 
 
 def shortened(parts: StateParts) -> StateParts:

@@ -22,10 +22,12 @@ from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.live_progress import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
+from agent_core.loop.turn_context import look_up_approvers
 from agent_core.model.agent import Acting, Agent, Awaiting, Finished
 from agent_core.model.command import Failed, Interrupted, Preview, Result, Succeeded
 from agent_core.model.ids import TurnId
 from agent_core.model.model_calls import CallKind, Usage
+from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState, changed_text
 from agent_core.oversight.evaluation import why_not_allowed_now
@@ -91,7 +93,8 @@ class ActStep:
             return agent
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
         remark = self._replaced_text(turn) or remark
-        save = partial(self._save_start, turn.id, preview, remark)
+        people = await look_up_approvers(self.claim.surface, agent, turn)
+        save = partial(self._save_start, turn.id, preview, remark, people)
         try:
             started = await self.claim.save_and_present(save)
         except asyncio.CancelledError:
@@ -115,12 +118,18 @@ class ActStep:
         return f"This is a command of {now or 'Signoff'} now. What was shown was one of {shown}."
 
     async def _save_start(
-        self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
+        self,
+        turn_id: TurnId,
+        preview: Preview | None,
+        remark: str,
+        people: Mapping[str, Actor | None],
+        work: UnitOfWork,
+        agent: Agent,
     ) -> Outcome:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
         turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
         turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.runner.commands.needs_two(turn.call.name))
-        reason = remark or why_not_allowed_now(agent, turn)
+        reason = remark or why_not_allowed_now(agent, turn, now, people)
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec
             return ask_again(agent, turn.show_again(preview, reason, now), spec, now)

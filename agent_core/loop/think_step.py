@@ -58,7 +58,8 @@ class ThinkStep:
         live = LiveThinking(claim=self.claim, clock=self.clock, redact=self.proposer.metered_model.secrets.redact)
         with self.draining.give_up_on_request():
             thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
-        granters = await look_up_granters(self.claim.surface, situation.agent)
+        command = thought.proposal.call.name if isinstance(thought, ProposedCommand) else ""
+        granters = await look_up_granters(self.claim.surface, situation.agent, command)
         return await self._save(partial(self._save_thought, thought, seen, granters, situation.agent))
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:

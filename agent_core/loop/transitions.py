@@ -15,7 +15,7 @@ from agent_core.model.ids import TurnId, new_id
 from agent_core.model.model_calls import NO_USAGE, CallKind, Usage
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.oversight.evaluation import Allowed, Asks, Granters, evaluate
+from agent_core.oversight.evaluation import Allowed, Asks, Denied, Granters, evaluate
 from agent_core.oversight.lease import why_lease_ends
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.repetition import continues_repetition
@@ -259,15 +259,15 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
 
 
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
-    verdict = evaluate(replace(agent, budget=turn_context.own), turn, granters, turn_context.turns)
+    verdict = evaluate(replace(agent, budget=turn_context.own), turn, now, granters, turn_context.turns)
     match verdict:
         case Allowed(by, decision):
             return _run_without_asking(agent, turn.decide(decision, by=by, at=now), now)
-        case Asks(ends_lease=why) if why:
-            asking, notices = end_lease(agent, why, now)
-            return replace(_ask(asking, turn, now), notices=notices)
-        case _:
-            return _ask(agent, turn, now)
+        case Asks(ends_lease=why, remark=remark):
+            asking, notices = end_lease(agent, why, now) if why else (agent, ())
+            return replace(_ask(asking, replace(turn, remark=remark), now), notices=notices)
+        case Denied(error):
+            return complain(agent, UnusableAnswer(str(error), str(error)), now)
 
 
 def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:

@@ -73,16 +73,32 @@ def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:
     return (older[-1] if older else turns[0]).proposed_at
 
 
-async def look_up_granters(surface: ChatSurface, agent: Agent) -> Granters:
-    """Ask the platform about the people whose permission the agent may use next, and about no others."""
-    chooser = await _look_up(surface, agent, agent.free_chooser) if agent.policy.free else None
-    free_by = agent.channel_policy.free_by
-    channel_chooser = await _look_up(surface, agent, free_by) if free_by else None
-    granter = await _look_up(surface, agent, agent.lease.granted_by) if agent.lease else None
-    return Granters(chooser=chooser, channel_chooser=channel_chooser, granter=granter, lease=agent.lease)
+async def look_up_granters(surface: ChatSurface, agent: Agent, command: str) -> Granters:
+    """Ask the platform about the people whose permission the agent may use next, and about no others.
+
+    `command`: the one that it wants to run, "" for none.
+    """
+    makers = [rule.by for rule in agent.read_rules if rule.command == command and rule.effect == "allow"]
+    choosers = [agent.free_chooser] if agent.policy.free else []
+    wanted = {each.id: each for each in (*choosers, *agent.channel_policy.free_by.values(), *makers)}
+    people = [await look_up(surface, agent, each) for each in wanted.values()]
+    granter = await look_up(surface, agent, agent.lease.granted_by) if agent.lease else None
+    return Granters(people=tuple(filter(None, people)), granter=granter, lease=agent.lease)
 
 
-async def _look_up(surface: ChatSurface, agent: Agent, person: Actor) -> Actor | None:
+async def look_up_approvers(surface: ChatSurface, agent: Agent, turn: Turn) -> dict[str, Actor | None]:
+    """Who approved a turn, by id, as the platform knows them now; nobody where their rights cannot have changed.
+
+    That is so unless two people approved, or the channel's policy names people and groups.
+    """
+    if not (turn.needs_two or agent.channel_policy.groups):
+        return {}
+    by = {approval.by.id: approval.by for approval in turn.approvals}
+    return {person: await look_up(surface, agent, each) for person, each in by.items()}
+
+
+async def look_up(surface: ChatSurface, agent: Agent, person: Actor) -> Actor | None:
+    """A person as the platform knows them now; None if it gave no answer."""
     try:
         return await surface.actor(agent.channel, person)
     except (PersonError, SurfaceError, DatabaseAway, TimeoutError):

@@ -14,6 +14,7 @@ from agent_core.model.lease import Lease
 from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
 from agent_core.model.origin import Actor, ChannelScope, ThreadRef
 from agent_core.model.records.notification import Notification
+from agent_core.model.standing_rule import StandingRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Agent:
     `free_by`, `free_at`: who chose the classes of its policy that run without asking, and when, if they were chosen
         after it was made; see `free_chooser`.
     `archived_at`: when a person archived it, with all agents of its tree; see `is_archived`.
-    `read_policy`: the policy of its channel, which is read with the agent and never saved with it.
+    `read_policy`, `read_rules`: those of its channel, which are read with the agent and never saved with it.
     """
 
     id: AgentId
@@ -173,6 +174,7 @@ class Agent:
     free_at: datetime | None = None
     archived_at: datetime | None = None
     read_policy: ChannelPolicy | None = None
+    read_rules: tuple[StandingRule, ...] = ()
 
     @property
     def channel_policy(self) -> ChannelPolicy:

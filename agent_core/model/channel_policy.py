@@ -34,10 +34,16 @@ class Approver:
     def __str__(self) -> str:
         return {ANYONE: "any full member", OWNER: "who made the agent"}.get(self.id, self.name or self.id)
 
+    @property
+    def is_group(self) -> bool:
+        """Whether this is a group of Slack or a role of Discord."""
+        return self.id.startswith(("S", "&"))
+
     def includes(self, actor: Actor, owner: Actor | None = None) -> bool:
         """Whether this is the person or a group of theirs. `owner`: who made the agent, None if it is about none."""
-        is_owner = self.id == OWNER and owner is not None and actor.id == owner.id
-        return self.id == ANYONE or is_owner or self.id == actor.id or self.id in actor.groups
+        if self.id == OWNER:
+            return owner is not None and actor.id == owner.id
+        return self.id == ANYONE or self.id == actor.id or self.id in actor.groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +53,7 @@ class ChannelPolicy:
     `approvers`: who may approve, always full members. `needs`: who approves each class; a class that is not in it is
     left to the policy of each agent. `makers_approve`: whether who made an agent may approve its `execute` and
     `publish` commands. `managers`: who may change this policy besides `set_by`; empty for the approvers.
-    `free_by`, `free_at`: who set classes free, and when.
+    `free_by`, `free_at`: who set each free class free, and when one was set free last.
     """
 
     approvers: tuple[Approver, ...] = (Approver(ANYONE),)
@@ -55,7 +61,7 @@ class ChannelPolicy:
     makers_approve: bool = True
     managers: tuple[Approver, ...] = ()
     set_by: Actor | None = None
-    free_by: Actor | None = None
+    free_by: Mapping[RiskClass, Actor] = field(default_factory=dict)
     free_at: datetime | None = None
 
     def classes(self, need: Need) -> tuple[RiskClass, ...]:
@@ -92,13 +98,14 @@ class ChannelPolicy:
     def problem(self) -> str:
         """Why nobody could approve under this policy, as a sentence; "" if somebody can."""
         ids = {each.id for each in self.approvers}
+        may_be_many = ANYONE in ids or any(each.is_group for each in self.approvers)
         if not 0 < len(self.approvers) <= MAX_APPROVERS or len(self.managers) > MAX_APPROVERS:
             return f"Name 1 to {MAX_APPROVERS} people, groups or roles."
         if OWNER in {each.id for each in self.managers}:
             return "Who may change the policy: people, groups, roles or anyone. Each agent has another maker."
         if ids == {OWNER} and not self.makers_approve:
             return "If only who made an agent may approve, they must be allowed to approve its execute and publish."
-        if (two := self.classes("two")) and ids == {OWNER}:
+        if (two := self.classes("two")) and len(ids) < 2 and not may_be_many:
             return f"Two people approve {', '.join(two)}, so more than one person must be allowed to approve."
         return ""
 
@@ -112,27 +119,44 @@ class ChannelPolicy:
 NO_POLICY = ChannelPolicy()
 
 
+UNREADABLE = ChannelPolicy(needs=dict.fromkeys(RISK_CLASSES, "never"))
+
+
 @lru_cache(maxsize=1024)
 def parse_channel_policy(text: str | None) -> ChannelPolicy:
-    """Parse the stored policy; nothing stored leaves everything to the agents' own policies."""
+    """Parse the stored policy; nothing stored leaves everything to the agents' own policies.
+
+    A need that this release does not know is taken for never. Under a policy that it cannot read nothing runs, and any
+    full member may set another one.
+    """
     if not text:
         return NO_POLICY
-    stored = json.loads(text)
-    return ChannelPolicy(
-        approvers=tuple(Approver(**each) for each in stored["approvers"]),
-        needs=stored["needs"],
-        makers_approve=stored["makers_approve"],
-        managers=tuple(Approver(**each) for each in stored["managers"]),
-        set_by=_actor(stored["set_by"]),
-        free_by=_actor(stored["free_by"]),
-        free_at=datetime.fromisoformat(stored["free_at"]) if stored["free_at"] else None,
-    )
+    try:
+        stored = json.loads(text)
+        return ChannelPolicy(
+            approvers=tuple(_approver(each) for each in stored["approvers"]),
+            needs={risk: need if need in NEEDS_TEXT else "never" for risk, need in stored["needs"].items()},
+            makers_approve=stored["makers_approve"] is True,
+            managers=tuple(_approver(each) for each in stored["managers"]),
+            set_by=stored_actor(stored["set_by"]) if stored["set_by"] else None,
+            free_by={risk: stored_actor(actor) for risk, actor in stored["free_by"].items()},
+            free_at=datetime.fromisoformat(stored["free_at"]) if stored["free_at"] else None,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return UNREADABLE
 
 
 def serialise_channel_policy(policy: ChannelPolicy, before: str | None = None) -> str:
     """The policy to store. What a newer release keeps beside it in `before`, the text stored so far, stays."""
-    return json.dumps({**(json.loads(before) if before else {}), **asdict(policy)}, default=str)
+    kept = json.loads(before) if before and parse_channel_policy(before) is not UNREADABLE else {}
+    return json.dumps({**kept, **asdict(policy)}, default=str)
 
 
-def _actor(stored: Mapping[str, Any] | None) -> Actor | None:
-    return Actor(**{**stored, "groups": tuple(stored["groups"])}) if stored else None
+def stored_actor(stored: Mapping[str, Any]) -> Actor:
+    """A person as they were stored; raise KeyError or TypeError for anything else."""
+    known = {name: stored[name] for name in ("id", "display", "kind", "workspace")}
+    return Actor(**known, groups=tuple(stored.get("groups", ())))
+
+
+def _approver(stored: Mapping[str, Any]) -> Approver:
+    return Approver(stored["id"], stored["name"])

@@ -15,13 +15,15 @@ MIN_LEASE_COMMANDS, MAX_LEASE_COMMANDS = 2, 50
 class Approve:
     """Run the command as shown. `times` above 1 grants a lease that counts this command as its first.
 
-    `under`: what allowed the command without asking a person, "lease" or "policy"; "" if a person approved.
-    `granted_at`: when that permission was given.
+    `under`: what allowed the command without asking a person; "" if a person approved.
+    `granted_at`: when that permission was given. `rule`: the standing rule in words; `rule_id`: its id.
     """
 
     times: int = 1
-    under: Literal["", "lease", "policy"] = ""
+    under: Literal["", "lease", "policy", "rule"] = ""
     granted_at: datetime | None = None
+    rule: str = ""
+    rule_id: str = ""
     kind: Literal["approve"] = "approve"
 
 

@@ -1,11 +1,12 @@
 """Decides whether a command may run: the one pure function that the loop and every surface ask.
 
-the operator's ceiling ─► never ─► untrusted content ─► two people ─► free classes ─► lease ─► one person
-(always asks, two people)  └ Denied  └────── Asks ──────┘    └── Allowed ──┘   (Asks)
+the operator's ceiling ─► never ─► untrusted content ─► two people ─► rules ─► free classes ─► lease ─► one person
+(always asks, two people)  └ Denied  └────── Asks ──────┘              └────── Allowed ─────┘   (Asks)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from agent_core.errors import NotPossible, PersonError
@@ -13,6 +14,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.lease import Lease
 from agent_core.model.origin import Actor
+from agent_core.model.standing_rule import is_closed_while_exposed
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import why_not_covered
 from agent_core.oversight.policy import denied_classes, may_approve, never_text, require_may_approve
@@ -21,31 +23,25 @@ from agent_core.oversight.untrusted_content import requires_approval
 PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 ONE_APPROVED = "Two people must approve this now."
 LOST_RIGHT = "{} may not approve this any more."
+NOT_KNOWN = "Whether {} may still approve this cannot be found out now."
+NO_ONE: Mapping[str, Actor | None] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granters:
     """The people whose permission an agent uses, with their current rights.
 
-    `chooser` chose the agent's free classes, `channel_chooser` those of its channel, `granter` granted the lease. Each
-    is None if the agent does not use the permission, or if the platform gave no answer.
+    `people`: who chose free classes or made rules. `granter` granted the lease. Somebody is not there, or None, if the
+    agent does not use the permission, or if the platform gave no answer.
     """
 
-    chooser: Actor | None = None
-    channel_chooser: Actor | None = None
+    people: tuple[Actor, ...] = ()
     granter: Actor | None = None
     lease: Lease | None = None
 
-    def chooser_of(self, agent: Agent) -> Actor | None:
-        """Who chose the agent's free classes, with the rights that were just looked up.
-
-        None if the platform gave no answer, or if another person has chosen them since.
-        """
-        return _same(self.chooser, agent.free_chooser)
-
-    def channel_chooser_of(self, agent: Agent) -> Actor | None:
-        """Who chose the channel's free classes; None as for `chooser_of`."""
-        return _same(self.channel_chooser, agent.channel_policy.free_by)
+    def find(self, person: Actor) -> Actor | None:
+        """The person with the rights that were just looked up; None if the platform gave no answer."""
+        return next((found for found in self.people if found.id == person.id), None)
 
     def granter_of(self, lease: Lease) -> Actor | None:
         """Who granted this lease, with the rights that were just looked up; None if the platform gave no answer.
@@ -69,10 +65,11 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """It waits for as many people. `ends_lease`: why the agent's lease ends with this, or ""."""
+    """It waits for as many people. `ends_lease`: why the agent's lease ends, or "". `remark`: for its card."""
 
     people: Literal[1, 2] = 1
     ends_lease: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +85,7 @@ Verdict: TypeAlias = Allowed | Asks | Denied
 def evaluate(
     agent: Agent,
     turn: Turn,
+    now: datetime,
     granters: Granters = NOBODY,
     earlier: Sequence[Turn] = (),
     person: Actor | None = None,
@@ -97,8 +95,8 @@ def evaluate(
     `earlier`: the previous turns in order. `granters`: whose permission it may use without asking.
     Of two people who must approve, the first gets Asks.
     """
-    if denied := denied_classes(agent, turn):
-        return Denied(NotPossible(never_text(turn.call.name, denied)))
+    if why := why_never(agent, turn, now):
+        return Denied(NotPossible(why))
     people: Literal[1, 2] = 2 if turn.requires_two(agent.policy_in_force) else 1
     if person is not None:
         return _approved_by(agent, turn, person, people)
@@ -108,35 +106,58 @@ def evaluate(
         return Asks(people)
     if requires_approval(agent, turn) or people > 1:
         return Asks(people, why)
+    by_rule = _by_rule(agent, turn, now, granters)
+    if isinstance(by_rule, Allowed):
+        return by_rule
     if free := _free(agent, turn, granters):
         return free
     if lease is None or why:
-        return Asks(people, why)
+        return Asks(people, why, by_rule)
     return Allowed(lease.granted_by, Approve(under="lease", granted_at=lease.granted_at))
 
 
-def why_not_allowed_now(agent: Agent, turn: Turn) -> str:
-    """Why an approved turn is asked again before it starts; "" if its people, lease or policy still cover it."""
+def why_never(agent: Agent, turn: Turn, now: datetime) -> str:
+    """Why the command does not run in the channel, whoever approves it, as a sentence; "" if it may."""
     if denied := denied_classes(agent, turn):
         return never_text(turn.call.name, denied)
-    people = {approval.by.id for approval in turn.approvals}
-    if turn.requires_two(agent.policy_in_force) and len(people) < 2:
+    never = next((rule for rule in agent.read_rules if rule.effect == "never" and rule.applies(turn, now)), None)
+    return f"A rule of {never.by} says: {never}." if never else ""
+
+
+def why_not_allowed_now(agent: Agent, turn: Turn, now: datetime, people: Mapping[str, Actor | None] = NO_ONE) -> str:
+    """Why an approved turn is asked again before it starts; "" if people, lease, policy or rule still cover it.
+
+    `people`: who approved it, by id, as the platform knows them now; None for who could not be looked up.
+    """
+    if why := why_never(agent, turn, now):
+        return why
+    if turn.requires_two(agent.policy_in_force) and len({approval.by.id for approval in turn.approvals}) < 2:
         return ONE_APPROVED
-    last = turn.approvals[-1]
-    match last.decision:
-        case Approve(under="lease", granted_at=granted_at):
-            lease = agent.lease
-            if lease is None or lease.granted_at != granted_at or lease.paused_by:
-                return PERMISSION_ENDED
-            holds = lease.covers(turn) and not requires_approval(agent, turn)
-            holds = holds and may_approve(agent, turn, lease.granted_by)
-        case Approve(under="policy"):
-            stored = Granters(chooser=last.by, channel_chooser=last.by)
-            holds = not requires_approval(agent, turn) and _free(agent, turn, stored) is not None
+    decision = turn.approvals[-1].decision
+    if isinstance(decision, Approve) and decision.under:
+        is_open = not requires_approval(agent, turn)
+        return "" if is_open and _still_holds(agent, turn, decision, now) else PERMISSION_ENDED
+    for by in (approval.by for approval in turn.approvals):
+        present = people.get(by.id, by)
+        if present is None or not may_approve(agent, turn, present):
+            return (LOST_RIGHT if present else NOT_KNOWN).format(by)
+    return ""
+
+
+def _still_holds(agent: Agent, turn: Turn, decision: Approve, now: datetime) -> bool:
+    """Whether the lease, rule or free classes under which the turn was allowed are still there and cover it."""
+    lease, last = agent.lease, turn.approvals[-1].by
+    match decision.under:
+        case "lease":
+            is_same = lease is not None and lease.granted_at == decision.granted_at and not lease.paused_by
+            return lease is not None and is_same and lease.covers(turn) and may_approve(agent, turn, lease.granted_by)
+        case "rule":
+            rules = (rule for rule in agent.read_rules if rule.id == decision.rule_id)
+            is_there = any(rule.applies(turn, now) for rule in rules)
+            return is_there and _is_open_to_rules(agent, turn) and may_approve(agent, turn, last)
         case _:
-            lost = (approval.by for approval in turn.approvals if not may_approve(agent, turn, approval.by))
-            return next((LOST_RIGHT.format(person) for person in lost), "")
-    return "" if holds else PERMISSION_ENDED
+            stored = Granters(people=(last, agent.free_chooser, *agent.channel_policy.free_by.values()))
+            return _free(agent, turn, stored) is not None
 
 
 def _approved_by(agent: Agent, turn: Turn, person: Actor, people: Literal[1, 2]) -> Verdict:
@@ -150,18 +171,39 @@ def _approved_by(agent: Agent, turn: Turn, person: Actor, people: Literal[1, 2])
     return Asks(people)
 
 
+def _by_rule(agent: Agent, turn: Turn, now: datetime, granters: Granters) -> Allowed | str:
+    """The first rule that allows the turn; else what the card says of one whose maker may not approve any more."""
+    asleep = ""
+    for rule in agent.read_rules:
+        if (
+            rule.effect != "allow"
+            or rule.left == 0
+            or not rule.applies(turn, now)
+            or not _is_open_to_rules(agent, turn)
+        ):
+            continue
+        maker = granters.find(rule.by)
+        if maker and may_approve(agent, turn, maker):
+            return Allowed(rule.by, Approve(under="rule", granted_at=rule.at, rule=str(rule), rule_id=rule.id))
+        why = "may not approve here any more" if maker else "could not be looked up now"
+        asleep = f"A rule covers this and sleeps, because {rule.by} {why}."
+    return asleep
+
+
+def _is_open_to_rules(agent: Agent, turn: Turn) -> bool:
+    return not turn.always_asks and not turn.finishes and not (agent.exposed and is_closed_while_exposed(turn))
+
+
 def _free(agent: Agent, turn: Turn, granters: Granters) -> Allowed | None:
     """The turn's classes are all free by the agent's policy, or all by the channel's; None if they are not."""
     if turn.always_asks:
         return None
-    policy, risks = agent.channel_policy, set(turn.risks)
-    chooser, channel_chooser = granters.chooser_of(agent), granters.channel_chooser_of(agent)
-    if chooser and risks <= set(agent.policy_in_force.free) and may_approve(agent, turn, chooser):
-        return Allowed(agent.free_chooser, Approve(under="policy", granted_at=agent.free_at or agent.created_at))
-    if channel_chooser and risks <= set(policy.classes("free")) and may_approve(agent, turn, channel_chooser):
-        return Allowed(channel_chooser, Approve(under="policy", granted_at=policy.free_at))
-    return None
-
-
-def _same(found: Actor | None, wanted: Actor | None) -> Actor | None:
-    return found if found and wanted and found.id == wanted.id else None
+    policy, chooser = agent.channel_policy, granters.find(agent.free_chooser)
+    if chooser and set(turn.risks) <= set(agent.policy_in_force.free) and may_approve(agent, turn, chooser):
+        return Allowed(chooser, Approve(under="policy", granted_at=agent.free_at or agent.created_at))
+    if not set(turn.risks) <= set(policy.classes("free")):
+        return None
+    choosers = [granters.find(policy.free_by[risk]) for risk in turn.risks if risk in policy.free_by]
+    if len(choosers) < len(turn.risks) or not all(each and may_approve(agent, turn, each) for each in choosers):
+        return None
+    return Allowed(policy.free_by[turn.risks[0]], Approve(under="policy", granted_at=policy.free_at))

@@ -6,7 +6,7 @@ from agent_core.errors import NotAllowed
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import ChannelPolicy
 from agent_core.model.command import CommandSpec, RiskClass
-from agent_core.model.origin import Actor
+from agent_core.model.origin import CHAT_PLATFORMS, Actor, Origin
 from agent_core.model.turn import Turn
 from agent_core.text.lines import listed
 
@@ -57,9 +57,13 @@ def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
             raise NotAllowed("make agents here: bots are not listened to.")
 
 
-def require_may_change(policy: ChannelPolicy, actor: Actor) -> None:
-    """Raise NotAllowed unless `actor` may change the policy of their channel."""
-    if not policy.may_change(actor):
+def require_may_change(policy: ChannelPolicy, origin: Origin, *, has_left: bool = False) -> None:
+    """Raise NotAllowed unless the person may change the policy of their channel.
+
+    Any full member may where nobody has an account, and once who set it last has left (`has_left`).
+    """
+    is_anybodys = has_left or origin.channel.surface not in CHAT_PLATFORMS
+    if not policy.may_change(origin.by) and not (is_anybodys and origin.by.kind == "member"):
         who = [*map(str, policy.managers or policy.approvers), *([str(policy.set_by)] if policy.set_by else [])]
         raise NotAllowed(f"set the policy of this channel: {listed(dict.fromkeys(who))} may.")
 
@@ -78,8 +82,8 @@ def may_approve(agent: Agent, turn: Turn, actor: Actor) -> bool:
 
 
 def denied_classes(agent: Agent, command: Turn | CommandSpec) -> tuple[RiskClass, ...]:
-    """The command's classes that never run in the channel; none for the end of the work, which harms nobody."""
-    return () if command.finishes else agent.channel_policy.denied(command.risks)
+    """The command's classes that never run in the channel; none for Signoff's own end of the work."""
+    return () if command.finishes and not command.source else agent.channel_policy.denied(command.risks)
 
 
 def never_text(command: str, denied: Iterable[RiskClass]) -> str:

@@ -48,6 +48,15 @@ def follow_channel_policy(agent: Agent, changed: ChannelPolicy) -> Agent:
     return _limit_lease(after, asked.union(set(after.policy_in_force.two) - set(before.two)))
 
 
+def with_choosers(before: ChannelPolicy, changed: ChannelPolicy, by: Actor, at: datetime) -> ChannelPolicy:
+    """The changed policy, with who set each of its free classes free: for the new ones, this person."""
+    free = changed.classes("free")
+    if new := [risk for risk in free if risk not in before.classes("free")]:
+        changed = replace(changed, free_at=at)
+    kept = {risk: actor for risk, actor in before.free_by.items() if risk in free}
+    return replace(changed, free_by=kept | dict.fromkeys(new, by))
+
+
 def list_channel_changes(old: ChannelPolicy, new: ChannelPolicy) -> tuple[str, ...]:
     """What changed between two policies of a channel, one phrase each, as `what: before → after`."""
     needs = [(risk, old.needs.get(risk), new.needs.get(risk)) for risk in RISK_CLASSES]

@@ -27,9 +27,10 @@ from sqlalchemy import (
 from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import ARCHIVED as ARCHIVED_STATUS
 from agent_core.model.agent import Agent, Headcount
-from agent_core.model.channel_policy import POLICY_KEY, parse_channel_policy
+from agent_core.model.channel_policy import POLICY_KEY, UNREADABLE, parse_channel_policy
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.standing_rule import RULES_KEY, parse_rules
 from agent_core.persistence.connections import AGENTS
 from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import (
@@ -51,13 +52,14 @@ from agent_core.persistence.write_buffer import SqlRepository, UnsavedRecords, W
 
 logger = logging.getLogger(__name__)
 
-_CHANNEL_POLICY = (
-    select(preferences.c.text)
-    .where(preferences.c.channel == agents.c.channel, preferences.c.key == POLICY_KEY)
-    .scalar_subquery()
-    .label("channel_policy")
-)
-_COLUMNS = (agents.c.data, agents.c.revision, _CHANNEL_POLICY)
+
+def _of_channel(key: str) -> ColumnElement[str]:
+    """A preference of the agent's channel, as a column of that name."""
+    is_here = preferences.c.channel == agents.c.channel
+    return select(preferences.c.text).where(is_here, preferences.c.key == key).scalar_subquery().label(key)
+
+
+_COLUMNS = (agents.c.data, agents.c.revision, _of_channel(POLICY_KEY), _of_channel(RULES_KEY))
 _READ = select(*_COLUMNS)
 _ALL = _READ.order_by(agents.c.id)
 _IN_CHANNEL = agents.c.channel == bindparam("in_channel")
@@ -240,14 +242,23 @@ class SqlAgents(SqlRepository):
 
 def _value(row: Row[Any]) -> tuple[Agent, int, UnknownFields | None]:
     agent, unknown = read_value(Agent, row.data)
-    if row.channel_policy:
-        agent = replace(agent, read_policy=parse_channel_policy(row.channel_policy))
+    if row.policy or row.rules:
+        agent = replace(agent, read_policy=parse_channel_policy(row.policy) if row.policy else None)
+        agent = _with_rules(agent, row.rules)
     return agent, row.revision, unknown
 
 
+def _with_rules(agent: Agent, text: str | None) -> Agent:
+    """The agent with the rules of its channel; nothing runs there while these cannot be read."""
+    try:
+        return replace(agent, read_rules=parse_rules(text))
+    except ValueError:
+        return replace(agent, read_policy=UNREADABLE)
+
+
 def _alone(agent: Agent) -> Agent:
-    """The agent without the policy of its channel, which is saved with the channel."""
-    return replace(agent, read_policy=None) if agent.read_policy else agent
+    """The agent without the policy and the rules of its channel, which are saved with the channel."""
+    return replace(agent, read_policy=None, read_rules=()) if agent.read_policy or agent.read_rules else agent
 
 
 def _columns(agent: Agent) -> dict[str, object]:

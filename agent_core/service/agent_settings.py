@@ -36,6 +36,7 @@ from agent_core.oversight.policy_change import (
     follow_policy,
     list_changes,
     list_channel_changes,
+    with_choosers,
 )
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import Rehearsal
@@ -187,21 +188,22 @@ class AgentSettings(TransactionalService):
 
         It holds at once: leases lose what asks now, open cards ask two people or never run, and threads say so.
         """
+        set_by = (await self.channel_policy(origin.channel)).set_by
+        has_left = set_by is not None and await self.succession.is_gone(origin.channel, set_by)
 
         async def act(work: UnitOfWork) -> ChannelPolicy:
             before = await work.preferences.get(origin.channel, POLICY_KEY)
             present, now = parse_channel_policy(before), self.clock.now()
             if await self.is_repeated(work, origin):
                 return present
-            require_may_change(present, origin.by)
+            require_may_change(present, origin, has_left=has_left)
             changed = change(present)
             if changed.problem:
                 raise InvalidInput({"policy": f"Nothing was changed. {changed.problem}"})
             if not (said := "; ".join(list_channel_changes(present, changed))):
                 return present
             changed = replace(changed, set_by=origin.by)
-            if set(changed.classes("free")) - set(present.classes("free")):
-                changed = replace(changed, free_by=origin.by, free_at=now)
+            changed = with_choosers(present, changed, origin.by, now)
             work.preferences.exchange(origin.channel, POLICY_KEY, before, serialise_channel_policy(changed, before))
             self._record(work, origin, "set the channel's policy", said)
             for agent in await work.agents.of(origin.channel):

@@ -23,6 +23,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import (
     record_decision,
     require_as_shown,
+    require_may_settle,
     require_one_person,
     settle_turn,
     validate_decision,
@@ -219,6 +220,7 @@ class AgentDecisions(TransactionalService):
             require_may_decide(agent, origin.by)
             if turn.state == "interrupted":
                 require_as_shown(turn, shown)
+                require_may_settle(agent, turn, settlement, origin.by, self.clock.now())
                 turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.commands.needs_two(turn.call.name))
                 require_one_person(turn, settlement)
             answered = settle_turn(turn, settlement, by=origin.by, at=self.clock.now())

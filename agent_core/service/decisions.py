@@ -10,9 +10,9 @@ from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, 
 from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
-from agent_core.oversight.evaluation import Asks, Denied, evaluate
+from agent_core.oversight.evaluation import Asks, Denied, evaluate, why_never
 from agent_core.oversight.lease import grant, require_approvable, require_one_command, require_within_limit
-from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.policy import require_may_approve, require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import may_others_write
 from agent_core.toolset.arguments import argument_faults
@@ -44,7 +44,7 @@ async def record_decision(
     """
     require_may_decide(agent, by)
     if turn.state == "proposed" and not isinstance(decision, Reject):
-        turn = _require_approvable_by(agent, turn, decision, by)
+        turn, decision = _require_approvable_by(agent, turn, decision, by, at)
     answered = turn.decide(decision, by=by, at=at)
     if answered.first_approval:
         detail = " · ".join(filter(None, ("1 of 2", detail_of(decision))))
@@ -69,20 +69,26 @@ async def record_decision(
     return changed, answered
 
 
-def _require_approvable_by(agent: Agent, turn: Turn, decision: Approve | ApproveEdited, by: Actor) -> Turn:
-    """The turn as this person may approve it; raise what `evaluate` says, and what two people rule out.
+def _require_approvable_by(
+    agent: Agent, turn: Turn, decision: Approve | ApproveEdited, by: Actor, at: datetime
+) -> tuple[Turn, Approve | ApproveEdited]:
+    """The turn and the decision as this person may take it; raise what `evaluate` says, and what two people rule out.
 
-    The approval of a first person who may not approve any more no longer counts.
+    The approval of a first person who may not approve any more no longer counts. What that person edited, and the card
+    shows, is then what this one approves, as the first.
     """
-    verdict = evaluate(agent, turn, person=by)
+    verdict = evaluate(agent, turn, at, person=by)
     if isinstance(verdict, Denied):
         raise verdict.error
     if not turn.requires_two(agent.policy_in_force):
-        return turn
+        return turn, decision
     _require_for_two(agent, turn, decision)
-    first = turn.first_approval
-    is_lost = isinstance(verdict, Asks) and first is not None and first.by.id != by.id
-    return replace(turn, needs_two=True, approvals=() if is_lost else turn.approvals)
+    first, turn = turn.first_approval, replace(turn, needs_two=True)
+    if first is None or first.by.id == by.id or not isinstance(verdict, Asks):
+        return turn, decision
+    if turn.is_edited and isinstance(decision, Approve):
+        decision = ApproveEdited(turn.call.arguments)
+    return replace(turn, approvals=()), decision
 
 
 def _require_for_two(agent: Agent, turn: Turn, decision: Approve | ApproveEdited) -> None:
@@ -100,6 +106,14 @@ def require_as_shown(turn: Turn, shown: str) -> None:
     """Raise ChangedSinceShown unless `shown` is the hash of the turn as it is now."""
     if shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
+
+
+def require_may_settle(agent: Agent, turn: Turn, settlement: Settlement, by: Actor, at: datetime) -> None:
+    """Raise NotAllowed, or NotPossible for Run again of what never runs here. Who may decide may always skip it."""
+    if settlement != "skip":
+        require_may_approve(agent, turn, by)
+    if settlement == "run again" and (why := why_never(agent, turn, at)):
+        raise NotPossible(f"{why} Press It ran or Skip.")
 
 
 def require_one_person(turn: Turn, settlement: Settlement) -> None:

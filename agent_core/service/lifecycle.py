@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotFound, NotPossible, UnreadableRecord
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
+from agent_core.model.channel_policy import POLICY_KEY, parse_channel_policy
 from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
@@ -111,7 +112,8 @@ class AgentLifecycle(TransactionalService):
                 raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel{whose}. Choose another."})
             await self.is_repeated(work, origin)
             await require_below_limits(work, origin, self.limits)
-            agent = tidy.made(origin, self.clock.now())
+            policy = parse_channel_policy(await work.preferences.get(origin.channel, POLICY_KEY))
+            agent = replace(tidy.made(origin, self.clock.now()), read_policy=policy)
             agent = agent if may_decide(agent, origin.by) else agent.expose()  # nobody who decides wrote its goals
             work.agents.add(agent)
             if sets_defaults and origin.by.kind == "member":

@@ -8,7 +8,7 @@ from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.question import AskedQuestion, ServerQuestion, WrongAnswer, field_id, read_value
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.policy import require_may_approve, require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 from agent_core.text.lines import counted
@@ -85,6 +85,7 @@ async def _find_open(
     if asked and asked.id == shown and asked.answered_by and asked.answered_at:
         verb = "declined" if asked.is_declined else "answered"
         raise AlreadyDecided(verb, str(asked.answered_by), asked.answered_at)
+    require_may_approve(agent, turn, by)
     if turn.state != "running" or asked is None:
         raise NotPossible(f"Turn {turn.number} is {turn.state}: its tool server asks nothing any more.")
     if asked.id != shown or turn.open_question is None:

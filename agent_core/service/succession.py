@@ -12,6 +12,7 @@ from agent_core.errors import NotFound, PersonError, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.decision import PolicyChange
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.policy import OwnerDecides
 from agent_core.oversight.policy_change import change_policy, follow_policy
@@ -32,12 +33,16 @@ class Succession:
 
     async def has_left(self, agent: Agent) -> bool:
         """Whether the platform says that the agent's owner left, or is no full member any more."""
-        surface = next((each for each in self.surfaces if each.name == agent.channel.surface), None)
+        return await self.is_gone(agent.channel, agent.owner)
+
+    async def is_gone(self, channel: ChannelScope, person: Actor) -> bool:
+        """Whether the platform says that the person left, or is no full member any more."""
+        surface = next((each for each in self.surfaces if each.name == channel.surface), None)
         if surface is None:
             return False
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
-                owner = await surface.actor(agent.channel, agent.owner)
+                owner = await surface.actor(channel, person)
                 return owner.kind != "member" and surface.name not in NEVER_DEMOTES
         except NotFound as gone:
             return gone.kind == "person"

@@ -41,7 +41,7 @@ LEASES = {
     "paused": Lease(granted_by=BEN, granted_at=NOON, total=5, left=4, classes=RISK_CLASSES, paused_by=ANA),
 }
 CEILINGS = {"nothing": {}, "always ask": {"always_asks": True}, "two people": {"needs_two": True}}
-EVERYBODY = Granters(chooser=ANA, channel_chooser=ANA, granter=BEN)
+EVERYBODY = Granters(people=(ANA,), granter=BEN)
 GROUP = Approver("S1", "@leads")
 PEOPLE: dict[str, Actor] = {
     "a member": BEN,
@@ -62,7 +62,7 @@ APPROVERS: dict[str, ChannelPolicy] = {
 def unattended(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed: bool) -> tuple[Agent, Turn, Granters]:
     """A case without a person: the agent, its proposal, and whose permission it may use."""
     own, needs = NEEDS[need]
-    channel = ChannelPolicy(needs=needs, free_by=ANA, free_at=NOON)  # type: ignore[arg-type]
+    channel = ChannelPolicy(needs=needs, free_by=dict.fromkeys(RISK_CLASSES, ANA), free_at=NOON)  # type: ignore[arg-type]
     agent = an_agent(policy=own, read_policy=channel, lease=LEASES[lease], exposed=exposed, free_at=NOON)
     return agent, a_turn(agent, risks=(risk,), **CEILINGS[ceiling]), EVERYBODY
 
@@ -85,7 +85,7 @@ def _without_people() -> Iterator[str]:
     yield f"| class says | Approve ×N | operator | outside content | {' | '.join(RISK_CLASSES)} |"
     yield "|---" * (4 + len(RISK_CLASSES)) + "|"
     for need, lease, ceiling, exposed in product(NEEDS, ("none", "all classes"), CEILINGS, (False, True)):
-        verdicts = [evaluate(*unattended(need, lease, ceiling, risk, exposed=exposed)) for risk in RISK_CLASSES]
+        verdicts = [_evaluated(need, lease, ceiling, risk, exposed=exposed) for risk in RISK_CLASSES]
         cells = " | ".join(_said(verdict) for verdict in verdicts)
         yield f"| {need} | {lease} | {ceiling} | {'read' if exposed else ''} | {cells} |"
 
@@ -96,8 +96,13 @@ def _with_people() -> Iterator[str]:
     yield "|---" * (3 + len(RISK_CLASSES)) + "|"
     for who, approvers, (two, first) in product(PEOPLE, APPROVERS, ((False, False), (True, False), (True, True))):
         cases = [approved(who, approvers, risk, two=two, first=first) for risk in RISK_CLASSES]
-        cells = " | ".join(_said(evaluate(agent, turn, person=person)) for agent, turn, person in cases)
+        cells = " | ".join(_said(evaluate(agent, turn, NOON, person=person)) for agent, turn, person in cases)
         yield f"| {who} | {approvers} | {'two, one did' if first else 'two' if two else 'one'} | {cells} |"
+
+
+def _evaluated(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed: bool) -> Verdict:
+    agent, turn, granters = unattended(need, lease, ceiling, risk, exposed=exposed)
+    return evaluate(agent, turn, NOON, granters)
 
 
 def _said(verdict: Verdict) -> str:

@@ -37,8 +37,9 @@ async def test_only_who_the_policy_names_approves(surface: Name, tmp_path: Path)
         theirs = await ben.asks("write_to_file")
         await theirs.press("Approve")
         assert await ben.told("may not approve here: in this channel who made the agent may.")
-        await ben.says(f"{APPROVERS} anyone")
-        assert await ben.told("may not set the policy of this channel: who made the agent and @ana may.")
+        if scene.channel.has_notifications:  # elsewhere names are no accounts
+            await ben.says(f"{APPROVERS} anyone")
+            assert await ben.told("may not set the policy of this channel: who made the agent and @ana may.")
         await card.press("Approve")
         await scene.ana.asks("do_nothing")
         assert await scene.ana.file("notes.md") == "one\n"

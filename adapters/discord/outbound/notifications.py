@@ -105,6 +105,8 @@ class DiscordNotifications:
         return next(filter(None, found.groups()), "") if found else ""
 
     async def find_approver(self, channel: ChannelScope, found: str) -> str:
+        if not found.removeprefix("&").isdecimal():
+            raise NotAllowed("name this person: it is no id of Discord.")
         if found.startswith("&"):
             return await self.members.role_name(channel, found)
         person = await self.members.ask(channel, Actor(id=found, display=found))

@@ -65,10 +65,9 @@ class SlackDirectory:
         Raise NotFound if there is no such person, NotAllowed while Slack does not answer.
         """
         found = await self._person(channel, person)
-        for group in await self.groups_in(channel):
-            if group.startswith(GROUP) and person in await self._members(channel.workspace, group):
-                found = replace(found, groups=(*found.groups, group))
-        return found
+        groups = [group for group in await self.groups_in(channel) if group.startswith(GROUP)]
+        members = await asyncio.gather(*(self._members(channel.workspace, group) for group in groups))
+        return replace(found, groups=tuple(group for group, ids in zip(groups, members, strict=True) if person in ids))
 
     async def group_name(self, workspace: str, group: str) -> str:
         """The handle of a group; raise NotAllowed if it is gone, or if the app may not see groups."""
@@ -82,7 +81,7 @@ class SlackDirectory:
         raise NotAllowed("name this group: it was deleted or disabled in Slack.")
 
     async def _members(self, workspace: str, group: str) -> frozenset[str]:
-        """The ids of the people in a group; none if it is gone, or while Slack does not tell."""
+        """The ids of the people in a group; none if it is gone, and for a minute after Slack did not tell."""
         found: frozenset[str] | None = self.members.get((workspace, group))
         if found is not None:
             return found
@@ -92,7 +91,7 @@ class SlackDirectory:
                     workspace, lambda client: client.usergroups_users_list(usergroup=group), place="usergroups"
                 )
         except (SurfaceError, TimeoutError):
-            return frozenset()
+            answer = {"users": ()}
         found = self.members[workspace, group] = frozenset(map(str, answer["users"]))
         return found
 

@@ -20,7 +20,7 @@ from adapters.slack.outbound.message import link_to
 from adapters.typed.actions import FormInput
 from agent_core.errors import NotAllowed
 from agent_core.model.ids import TurnId
-from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.service.reading.approval_queue import WaitingAgent
 
 
@@ -109,10 +109,15 @@ class HomeTab:
 
     async def _list_waiting(self, event: SlackEvent, channels: Set[str]) -> Sequence[WaitingAgent]:
         """What the person may decide in these channels, all of which they are in."""
-        by = await self.context.directory.actor(ChannelScope("slack", event.workspace, ""), event.person)
         places = [ChannelScope("slack", event.workspace, channel) for channel in sorted(channels)]
+        asked: dict[tuple[str, ...], tuple[Actor, list[ChannelScope]]] = {}
+        for place in places:  # a person's groups count where the channel's policy names them
+            by = await self.context.directory.actor(place, event.person)
+            asked.setdefault(by.groups, (by, []))[1].append(place)
         queue = self.context.views.queue
-        return await queue.list_waiting(await queue.list_agents(by, places))
+        found = [await queue.list_agents(by, there) for by, there in asked.values()]
+        waiting = sorted((agent for agents in found for agent in agents), key=lambda agent: agent.since)
+        return await queue.list_waiting(waiting)
 
     async def _origin(self, body: Body, event: SlackEvent) -> Origin:
         """The person as a member of the channel of the agent whose button they clicked."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.typed.channel_policy import CHOICES, ChannelChange, channel_change, channel_policy_text, fields_of_channel
+from adapters.typed.channel_policy import CHOICES, ChannelChange, channel_change, fields_of_channel
 from adapters.typed.form_values import FormValues, fields_of_policy, policy_of
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
@@ -90,12 +90,11 @@ class ChannelPolicyPage:
             **asked.values,
             channel=channel,
             policy=policy,
-            told=channel_policy_text(policy),
             needs=CHOICES,
             shown={f"{SHOWN}{name}": value for name, value in shown.items()},
             chosen=chosen,
             is_own=is_own(channel),
-            can_change=is_own(channel) and policy.may_change(person_of(request)),
+            can_change=is_own(channel) and person_of(request).kind == "member",
         )
 
     async def set_policy(self, request: web.Request) -> web.StreamResponse:

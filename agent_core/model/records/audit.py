@@ -18,7 +18,7 @@ NO_AGENT = AgentId("")
 RAN, ENDED = "ran", "ended"
 MAX_DETAIL_CHARACTERS = 200
 
-Grant: TypeAlias = Literal["", "approve", "edit", "lease", "policy"]
+Grant: TypeAlias = Literal["", "approve", "edit", "lease", "policy", "rule"]
 RunOutcome: TypeAlias = Literal["", "running", "done", "failed", "stopped", "interrupted", "not run"]
 
 
@@ -117,7 +117,7 @@ class AuditEntry:
 
 def _grant_of(approval: Approval) -> Grant:
     match approval.decision:
-        case Approve(under=("lease" | "policy") as under):
+        case Approve(under=("lease" | "policy" | "rule") as under):
             return under
         case ApproveEdited():
             return "edit"

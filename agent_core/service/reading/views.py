@@ -16,7 +16,7 @@ from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.records.deletion import KEEP_ALL, Retention
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import may_decide, require_may_decide
+from agent_core.oversight.policy import may_approve, may_decide, require_may_decide
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
@@ -138,6 +138,11 @@ class AgentViews:
         async with self.database.begin() as work:
             turn = await work.turns.get(channel, turn_id)
             return await work.agents.get(channel, turn.agent_id), turn
+
+    @staticmethod
+    def may_approve(agent: Agent, turn: Turn, by: Actor) -> bool:
+        """Whether this person's approval lets the turn run."""
+        return may_approve(agent, turn, by)
 
     @staticmethod
     def may_decide(agent: Agent, by: Actor) -> bool:

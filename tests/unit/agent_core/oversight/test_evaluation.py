@@ -41,7 +41,8 @@ def told(verdict: Verdict) -> str:
 def test_every_case_without_a_person() -> None:
     for need, lease, ceiling, risk, exposed in product(NEEDS, LEASES, CEILINGS, RISK_CLASSES, (False, True)):
         case = (need, lease, ceiling, risk)
-        verdict = evaluate(*unattended(*case, exposed=exposed))
+        agent, turn, granters = unattended(*case, exposed=exposed)
+        verdict = evaluate(agent, turn, NOON, granters)
         assert told(verdict) == expected(*case, exposed=exposed), (case, exposed)
 
 
@@ -61,7 +62,7 @@ def test_every_person() -> None:
     for who, approvers, risk, two in product(PEOPLE, APPROVERS, RISK_CLASSES, (False, True)):
         for first in (False, True) if two else (False,):
             agent, turn, person = approved(who, approvers, risk, two=two, first=first)
-            verdict = told(evaluate(agent, turn, person=person))
+            verdict = told(evaluate(agent, turn, NOON, person=person))
             is_first_valid = first and approvers != "who made the agent"
             alone = "person" if not two or is_first_valid else "2"
             assert verdict == (alone if may(who, approvers, risk) else "denied"), (who, approvers, risk, two, first)
@@ -71,14 +72,14 @@ def test_every_person() -> None:
 def test_what_was_allowed_is_still_allowed_at_the_start_and_nothing_else_is(risk: RiskClass) -> None:
     for need, lease, ceiling, exposed in product(NEEDS, LEASES, CEILINGS, (False, True)):
         agent, turn, granters = unattended(need, lease, ceiling, risk, exposed=exposed)
-        verdict = evaluate(agent, turn, granters)
+        verdict = evaluate(agent, turn, NOON, granters)
         if isinstance(verdict, Allowed):
             started = turn.decide(verdict.decision, by=verdict.by, at=NOON)
-            assert why_not_allowed_now(agent, started) == ""
+            assert why_not_allowed_now(agent, started, NOON) == ""
         for under in ("lease", "policy"):
             if isinstance(verdict, Allowed):
                 continue
             decision = Approve(under=under, granted_at=NOON)
             smuggled = replace(turn, state="approved", approvals=(Approval(BEN, NOON, decision),))
             if under == "policy" or not need.startswith("free"):
-                assert why_not_allowed_now(agent, smuggled), (need, lease, ceiling, exposed, under)
+                assert why_not_allowed_now(agent, smuggled, NOON), (need, lease, ceiling, exposed, under)

@@ -9,16 +9,25 @@ import pytest
 from adapters.typed.channel_policy import needing
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
-from agent_core.model.agent import Agent
-from agent_core.model.channel_policy import ANYONE, OWNER, POLICY_KEY, Approver, ChannelPolicy, serialise_channel_policy
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.channel_policy import (
+    ANYONE,
+    OWNER,
+    POLICY_KEY,
+    Approver,
+    ChannelPolicy,
+    parse_channel_policy,
+    serialise_channel_policy,
+)
 from agent_core.model.command import RiskClass
-from agent_core.model.decision import Approve, Decision, Policy, Reject
-from agent_core.model.origin import Actor
+from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, Reject, Settlement
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.service.decisions import record_decision
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
 from agent_core.toolset.registry import Commands
 
 CARL = Actor(id="u-carl", display="carl", workspace="local")
@@ -39,9 +48,9 @@ def of_class(risk: RiskClass) -> Commands:
 class Team:
     """Ana, who made the agent, Ben, and a stage whose model writes one file after the other."""
 
-    def __init__(self, commands: Commands | None = None) -> None:
+    def __init__(self, commands: Commands | None = None, surface: RecordingSurface | None = None) -> None:
         writes = (reply_text("write_to_file", {"filename": f"{n}.txt", "text": "one"}) for n in range(9))
-        self.stage = Stage(model=ScriptedModel(*writes), commands=commands)
+        self.stage = Stage(model=ScriptedModel(*writes), commands=commands, surface=surface)
 
     async def opened(self, policy: Policy | None = None) -> tuple[Agent, Turn]:
         agent = await self.stage.create(**({"policy": policy} if policy else {}))
@@ -51,8 +60,11 @@ class Team:
         agent = await self.stage.wait_until_settled(agent)
         return agent, await self.stage.turn(agent)
 
-    async def set(self, change: Change, by: Actor = ANA, delivery: str | None = None) -> ChannelPolicy:
-        return await self.stage.agent_settings.set_channel_policy(change, self.stage.origin(by, delivery))
+    async def set(
+        self, change: Change, by: Actor = ANA, delivery: str | None = None, channel: ChannelScope = CHANNEL
+    ) -> ChannelPolicy:
+        origin = replace(self.stage.origin(by, delivery), channel=channel)
+        return await self.stage.agent_settings.set_channel_policy(change, origin)
 
     async def decide(self, turn: Turn, by: Actor, decision: Decision | None = None) -> Turn:
         origin, decision = self.stage.origin(by), decision or Approve()
@@ -78,14 +90,14 @@ async def test_only_approvers_decide_and_the_refusal_names_them() -> None:
 
 @pytest.mark.proves("channel-policy:changes")
 async def test_approvers_and_who_set_it_last_change_it_and_nobody_else() -> None:
-    team = Team()
-    await team.set(approvers(LEADS))
+    team, slack = Team(), ChannelScope("slack", "T1", "C1")
+    await team.set(approvers(LEADS), channel=slack)
     with pytest.raises(NotAllowed, match="set the policy of this channel: @leads and @ana may"):
-        await team.set(approvers(Approver(ANYONE)), BEN)
-    await team.set(lambda present: replace(present, managers=(Approver("u-ben", "@ben"),)))
+        await team.set(approvers(Approver(ANYONE)), BEN, channel=slack)
+    await team.set(lambda present: replace(present, managers=(Approver("u-ben", "@ben"),)), channel=slack)
     with pytest.raises(NotAllowed):
-        await team.set(needing("free", ("publish",)), LEAD)
-    policy = await team.set(needing("two", ("publish",)), BEN)
+        await team.set(needing("free", ("publish",)), LEAD, channel=slack)
+    policy = await team.set(needing("two", ("publish",)), BEN, channel=slack)
     assert (policy.set_by, policy.needs) == (BEN, {"publish": "two"})
 
 
@@ -220,3 +232,124 @@ async def test_another_channel_has_a_policy_of_its_own() -> None:
     await team.set(needing("never", ("write",)))
     other = replace(CHANNEL, channel="other")
     assert await team.stage.agent_settings.channel_policy(other) == ChannelPolicy()
+
+
+class Directory(RecordingSurface):
+    """A platform on which people have the groups that it says they have."""
+
+    def __init__(self, **groups: str) -> None:
+        super().__init__()
+        self.groups = groups
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        group = self.groups.get(person.display)
+        return replace(person, groups=(group,) if group else ())
+
+
+async def interrupted(team: Team, turn: Turn, by: Actor) -> Turn:
+    """The turn as a crash leaves it after this person approved it."""
+    now = team.stage.clock.now()
+    async with team.stage.database.begin() as work:
+        turn, agent = await work.turns.get(CHANNEL, turn.id), await work.agents.get(CHANNEL, turn.agent_id)
+        agent, turn = await record_decision(work, agent, turn, Approve(), by=by, at=now)
+        turn = turn.start(now).interrupt()
+        work.turns.save(turn)
+        work.agents.save(agent.become(Awaiting(), now))
+        await work.commit()
+    return turn
+
+
+@pytest.mark.parametrize("settlement", ["run again", "it ran"])
+@pytest.mark.proves("channel-policy:makers")
+async def test_who_made_the_agent_does_not_settle_its_execute_commands(settlement: Settlement) -> None:
+    team = Team(of_class("execute"))
+    await team.set(lambda present: replace(present, makers_approve=False))
+    _, turn = await team.opened()
+    turn = await interrupted(team, turn, BEN)
+    with pytest.raises(NotAllowed, match="another person approves"):
+        await team.stage.service.decisions.settle(turn.id, settlement, team.stage.origin(ANA), shown=turn.control_hash)
+
+
+@pytest.mark.proves("channel-policy:never")
+async def test_run_again_is_refused_for_what_never_runs_so_that_it_stays_known_that_it_may_have_run() -> None:
+    team = Team()
+    _, turn = await team.opened()
+    turn = await interrupted(team, turn, BEN)
+    await team.set(needing("never", ("write",)))
+    with pytest.raises(NotPossible, match=r"never runs in this channel: .* Press It ran or Skip"):
+        await team.stage.service.decisions.settle(turn.id, "run again", team.stage.origin(), shown=turn.control_hash)
+
+
+@pytest.mark.proves("channel-policy:free")
+async def test_each_free_class_ends_with_the_right_of_who_chose_that_one() -> None:
+    team = Team(of_class("execute"))
+    await team.set(lambda present: replace(present, makers_approve=False))
+    await team.set(needing("free", ("execute",)), ANA)
+    policy = await team.set(needing("free", ("read",)), BEN)
+    assert policy.free_by == {"execute": ANA, "read": BEN}
+    assert (await team.opened())[1].state == "proposed"
+
+
+@pytest.mark.proves("channel-policy:approvers")
+async def test_goals_that_no_approver_wrote_are_untrusted() -> None:
+    team = Team(of_class("execute"))
+    await team.set(lambda present: replace(present, approvers=(Approver("u-ben"),), needs={"execute": "free"}), BEN)
+    agent, turn = await team.opened()
+    assert (agent.exposed, turn.state) == (True, "proposed")
+
+
+@pytest.mark.proves("channel-policy:at-once")
+async def test_who_lost_the_group_after_approving_is_asked_of_the_platform_before_the_start() -> None:
+    directory = Directory(carl="S1", dee="S1")
+    team, dee = Team(surface=directory), replace(LEAD, id="u-dee", display="dee")
+    await team.set(lambda present: replace(present, approvers=(LEADS,), needs={"write": "two"}))
+    agent, turn = await team.opened()
+    turn = await team.decide(turn, LEAD)
+    del directory.groups["carl"]
+    await team.decide(turn, dee)
+    agent, turn = await team.settled(agent)
+    assert (turn.number, turn.state, turn.remark) == (1, "proposed", "@carl may not approve this any more.")
+
+
+@pytest.mark.proves("two:people")
+async def test_what_a_first_person_edited_who_may_not_approve_any_more_is_what_the_next_approves_as_the_first() -> None:
+    team, edit = Team(), ApproveEdited({"filename": "shown.txt", "text": "one"})
+    await team.set(needing("two", ("write",)))
+    _, turn = await team.opened()
+    turn = await team.decide(turn, BEN, edit)
+    await team.set(approvers(Approver("u-ana"), Approver("u-carl")))
+    after = await team.decide(turn, ANA)
+    assert (after.state, [approval.by for approval in after.approvals]) == ("proposed", [ANA])
+    assert after.call.arguments == edit.arguments
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "null", '{"approvers": []}', '{"approvers": [], "needs": {}, "managers": 1}']
+)
+async def test_under_a_policy_that_cannot_be_read_nothing_runs_and_anybody_may_set_another(text: str) -> None:
+    team = Team()
+    agent, turn = await team.opened()
+    async with team.stage.database.begin() as work:
+        work.preferences.put(CHANNEL, POLICY_KEY, text)
+        await work.commit()
+    with pytest.raises(NotPossible, match="never runs in this channel"):
+        await team.decide(turn, ANA)
+    assert (await team.set(lambda _present: ChannelPolicy(), BEN)).set_by == BEN
+    assert (await team.decide((await team.settled(agent))[1], ANA)).state == "approved"
+
+
+async def test_a_need_of_a_newer_release_is_never() -> None:
+    stored = serialise_channel_policy(ChannelPolicy(needs={"write": "one"})).replace('"one"', '"three"')
+    assert parse_channel_policy(stored).needs == {"write": "never"}
+
+
+async def test_a_person_whose_id_is_a_word_of_the_policy_is_nobody_in_particular() -> None:
+    assert not ChannelPolicy(approvers=(Approver(OWNER),)).is_approver(replace(BEN, id=OWNER), ANA)
+
+
+async def test_a_plugin_that_says_its_command_ends_the_work_is_denied_too() -> None:
+    commands = (replace(each, spec=replace(each.spec, finishes=True, source="toy 1")) for each in FILE_COMMANDS)
+    team = Team(Commands.of(*commands))
+    await team.set(needing("never", ("write",)))
+    agent = await team.stage.wait_until_settled(await team.stage.create())
+    assert agent.turns == 0

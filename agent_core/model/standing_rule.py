@@ -1,0 +1,194 @@
+"""Standing rules: which calls of a command run without asking, or never, by conditions on their arguments."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import normpath
+from typing import Any, Literal, TypeAlias
+
+from agent_core.model.channel_policy import stored_actor
+from agent_core.model.command import GUARDED_CLASSES, RiskClass
+from agent_core.model.ids import AgentId
+from agent_core.model.origin import Actor
+from agent_core.model.turn import Turn
+from agent_core.text.lines import listed, quoted
+
+RULES_KEY = "rules"  # the channel's preference that holds its rules
+MAX_RULES, MAX_VALUE_CHARACTERS, MAX_USES = 50, 500, 1_000
+Kind: TypeAlias = Literal["is", "begins", "in", "on", "runs"]
+Effect: TypeAlias = Literal["allow", "never"]
+# Only what can be read in one way: no user name, no backslash, no quoting, nothing that a shell would expand.
+PLAIN_URL = re.compile(r"https?://(?P<host>[a-z0-9.-]+?)\.?(?::\d{1,5})?(?:[/?#][^\s\\]*)?", re.IGNORECASE | re.ASCII)
+PLAIN_WORD = re.compile(r"[\w./:@%+,=-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one argument has to be: a text (`is`), or its beginning (`begins`).
+
+    A file is `in` a pattern, an address `on` a host, and a shell line `runs` a program with these first words.
+    """
+
+    argument: str
+    kind: Kind
+    value: str
+
+    def __str__(self) -> str:
+        shown = self.value if self.kind in ("in", "on") else quoted(self.value, MAX_VALUE_CHARACTERS)
+        return f"{self.argument} {self.kind} {shown}"
+
+    def fits(self, arguments: Mapping[str, object]) -> bool:
+        """Whether the argument was given, and is so. What can be read in two ways is not."""
+        value = arguments.get(self.argument)
+        if not isinstance(value, str):
+            return self.kind == "is" and value is not None and json.dumps(value) == self.value
+        match self.kind:
+            case "is":
+                return value == self.value
+            case "begins":
+                return value.startswith(self.value)
+            case "in":
+                return _is_in(value, self.value)
+            case "on":
+                found = PLAIN_URL.fullmatch(value)
+                host = found["host"].lower() if found else ""
+                return host == self.value or host.endswith(f".{self.value}")
+            case "runs":
+                return _begins_with(value, self.value.split(" "))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingRule:
+    """A rule of a channel, for one of its agents or for all.
+
+    `risks`, `source`: the classes of the command, and the plugin or server that adds it, when the rule was made: a
+    command that has another class or source since is not covered. `left`: how many more commands run by it, None for
+    any number. `uses`: how many ran.
+    """
+
+    id: str
+    effect: Effect
+    command: str
+    by: Actor
+    at: datetime
+    risks: tuple[RiskClass, ...] = ()
+    source: str = ""
+    conditions: tuple[Condition, ...] = ()
+    agent_id: AgentId | None = None
+    agent_name: str = ""
+    until: datetime | None = None
+    left: int | None = None
+    uses: int = 0
+
+    def __str__(self) -> str:
+        """The rule in words, without who made it."""
+        verb = "Always allow" if self.effect == "allow" else "Never run"
+        which = f" with {listed(map(str, self.conditions))}" if self.conditions else " with any arguments"
+        whom = f" for {self.agent_name}" if self.agent_id else " for all agents here"
+        until = f" until {self.until:%d %B %Y %H:%M} UTC" if self.until else ""
+        times = f", {self.left} more times" if self.left is not None else ""
+        return f"{verb} {self.command}{which}{whom}{until}{times}"
+
+    def applies(self, turn: Turn, now: datetime) -> bool:
+        """Whether the rule is about this turn and still holds; its maker's right is another question."""
+        is_about = self.command == turn.call.name and self.agent_id in (None, turn.agent_id)
+        if not is_about or (self.until is not None and now >= self.until):
+            return False
+        if self.effect == "allow" and not (set(turn.risks) <= set(self.risks) and self.source == turn.source):
+            return False
+        return all(condition.fits(turn.call.arguments) for condition in self.conditions)
+
+    def use(self) -> "StandingRule":
+        """The rule after it let one more command run."""
+        return replace(self, uses=self.uses + 1, left=None if self.left is None else self.left - 1)
+
+
+def rule_problem(rule: StandingRule, arguments: Sequence[str]) -> str:
+    """Why a rule cannot be made, as a sentence; `arguments`: those that the command has. "" if it can."""
+    if unknown := [each.argument for each in rule.conditions if each.argument not in arguments]:
+        has = listed(arguments) if arguments else "none"
+        return f"{rule.command} has no argument {unknown[0][:60]}. Its arguments: {has}."
+    for each in rule.conditions:
+        if not each.value.strip() or len(each.value) > MAX_VALUE_CHARACTERS or not _is_usable(each):
+            return f"The condition on {each.argument} would cover nothing, or could be read in two ways."
+    if rule.effect == "allow" and not rule.conditions and set(rule.risks) - {"read"}:
+        return f"A rule for {rule.command} needs a condition: with any arguments it would allow everything."
+    if rule.left is not None and not 1 <= rule.left <= MAX_USES:
+        return f"A number of commands from 1 to {MAX_USES:,}."
+    if rule.until is not None and rule.until <= rule.at:
+        return "That time is past."
+    return ""
+
+
+def is_closed_while_exposed(turn: Turn) -> bool:
+    """Whether no rule covers this command after untrusted content: it may send something out, or keep what it gets."""
+    return bool(GUARDED_CLASSES.intersection(turn.risks)) or {"network", "write"} <= set(turn.risks)
+
+
+@lru_cache(maxsize=1024)
+def parse_rules(text: str | None) -> tuple[StandingRule, ...]:
+    """Parse the stored rules of a channel; raise ValueError if this release cannot read them."""
+    try:
+        return tuple(map(_rule, json.loads(text))) if text else ()
+    except (TypeError, KeyError, AttributeError) as fault:
+        raise ValueError("The rules of the channel cannot be read.") from fault
+
+
+def serialise_rules(rules: Sequence[StandingRule]) -> str:
+    """The rules to store."""
+    return json.dumps([asdict(rule) for rule in rules], default=str)
+
+
+def _rule(stored: Mapping[str, Any]) -> StandingRule:
+    at, until = stored["at"], stored["until"]
+    changed = {
+        "by": stored_actor(stored["by"]),
+        "at": datetime.fromisoformat(at),
+        "until": datetime.fromisoformat(until) if until else None,
+        "risks": tuple(stored["risks"]),
+        "conditions": tuple(Condition(**each) for each in stored["conditions"]),
+    }
+    return StandingRule(**{**stored, **changed})
+
+
+def _is_usable(condition: Condition) -> bool:
+    match condition.kind:
+        case "in":
+            return _is_plain_path(condition.value)
+        case "on":
+            host, found = condition.value, PLAIN_URL.fullmatch(f"https://{condition.value}")
+            return bool(found and found["host"] == host == host.lower() and "." in host)
+        case "runs":
+            return _begins_with(condition.value, condition.value.split(" "))
+        case _:
+            return True
+
+
+def _is_plain_path(path: str) -> bool:
+    """Whether it is relative, in its normal form, and does not leave the folder."""
+    return bool(path) and path == normpath(path) and not path.startswith(("/", "..")) and "\\" not in path
+
+
+def _is_in(path: str, pattern: str) -> bool:
+    """Whether the path fits the pattern, part by part: `*` within a name, `**` for any number of folders."""
+    return _is_plain_path(path) and _parts_fit(path.split("/"), pattern.split("/"))
+
+
+def _parts_fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not parts
+    first, *rest = patterns
+    if first == "**":
+        return bool(parts) and (not rest or any(_parts_fit(parts[at:], rest) for at in range(len(parts))))
+    return bool(parts) and fnmatchcase(parts[0], first) and _parts_fit(parts[1:], rest)
+
+
+def _begins_with(line: str, words: Sequence[str]) -> bool:
+    """Whether a shell line consists of plain words, of which these are the first; the program is no assignment."""
+    given = line.split(" ")
+    is_plain = all(PLAIN_WORD.fullmatch(word) for word in given) and "=" not in given[0]
+    return is_plain and given[: len(words)] == list(words)
