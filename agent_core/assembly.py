@@ -54,6 +54,7 @@ from agent_core.service.notifications import ChannelNotifications
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
 from agent_core.service.server_questions import ServerQuestions
+from agent_core.service.standing_rules import StandingRules
 from agent_core.service.succession import Succession
 from agent_core.service.tour import TourStarter
 from agent_core.service.transactional import SavingParts
@@ -152,6 +153,7 @@ class Core:
     service: AgentService
     views: AgentViews
     agent_settings: AgentSettings
+    rules: StandingRules
     notifications: ChannelNotifications
     memories: AgentMemories
     review: SelfReview
@@ -191,6 +193,7 @@ class Core:
                 list_sources=options.extensions.list_sources,
             ),
             agent_settings=foundation.agent_settings(),
+            rules=foundation.rules(),
             notifications=ChannelNotifications(database=database, waker=engine, clock=clock),
             memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
@@ -300,6 +303,15 @@ class _Foundation:
             clock=self.ports.clock,
             succession=Succession(self.ports.surfaces),
             rehearsal=self.ports.rehearsal,
+        )
+
+    def rules(self) -> StandingRules:
+        return StandingRules(
+            database=self.ports.database,
+            waker=self.engine,
+            clock=self.ports.clock,
+            succession=Succession(self.ports.surfaces),
+            commands=self.commands,
         )
 
     def service(self) -> AgentService:

@@ -17,6 +17,7 @@ from adapters.typed.agent_templates import load_templates
 from adapters.typed.channel_policy import ChannelPolicyCommands
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
+from adapters.typed.standing_rules import RuleCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.capabilities.models.capability import wanted_profile
 from agent_core.engines.local import LocalEngine
@@ -84,6 +85,7 @@ class Signoff:
                 agent_settings=core.agent_settings,
                 memories=core.memories,
                 notifications=NotificationCommands.of(core.notifications, core.loop.surfaces.values()),
+                rules=RuleCommands(rules=core.rules, views=core.views),
                 channel_policy=ChannelPolicyCommands(
                     settings=core.agent_settings, surfaces=notifications_of(core.loop.surfaces.values())
                 ),

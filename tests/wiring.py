@@ -6,6 +6,7 @@ from adapters.typed.actions import ActionDispatcher
 from adapters.typed.channel_policy import ChannelPolicyCommands
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
+from adapters.typed.standing_rules import RuleCommands
 from agent_core.service.agents import AgentService
 from agent_core.service.creation import CreationLimits
 from agent_core.testing.stage import Stage
@@ -21,6 +22,7 @@ def actions_of(stage: Stage) -> ActionDispatcher:
             agent_settings=stage.agent_settings,
             memories=stage.memories,
             notifications=NotificationCommands.of(stage.notifications, stage.loop.surfaces.values()),
+            rules=RuleCommands(rules=stage.rules, views=stage.views),
             channel_policy=ChannelPolicyCommands(
                 settings=stage.agent_settings, surfaces=notifications_of(stage.loop.surfaces.values())
             ),

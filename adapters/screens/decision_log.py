@@ -101,6 +101,8 @@ def right_text(entry: AuditEntry) -> str:
             return "edited"
         case "lease":
             return f"lease granted by {who_text(entry.by)}{_since(entry)}"
+        case "rule":
+            return f"by a standing rule of {who_text(entry.by)}"
         case "policy":
             return f"runs without asking, chosen by {who_text(entry.by)}"
         case _:

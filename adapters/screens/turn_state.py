@@ -130,6 +130,8 @@ def _approved(turn: Turn) -> StateParts:
     match last.decision:
         case Approve(under="policy"):
             return (f"not asked: {last.by.in_full} lets {' and '.join(turn.risks)} commands run without asking",)
+        case Approve(under="rule", rule=words):
+            return (f"not asked: a rule of {last.by.in_full}", ": ", words)
         case Approve(under="lease", granted_at=granted_at):
             return (f"approved by {last.by.in_full} in advance", *_at(granted_at))
         case Approve(times) if times > 1:

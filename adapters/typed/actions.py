@@ -45,6 +45,7 @@ HELP = HelpText(
         ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
+        ("!rules", "what always or never runs; also allow, never, revoke"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!tools", "what plugins and servers add here; also !tools off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),

@@ -7,7 +7,7 @@ from adapters.screens.ui_text import first_word
 from agent_core.model.draft import MAX_MODEL_CHARACTERS
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
-ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "memory", "export", "audit", ChannelVerb]
+ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "rules", "memory", "export", "audit", ChannelVerb]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 CHANNEL_POLICY = r"channel\s*$|channel\s+(approvers|managers|makers|free|one|two|never|agents|reset)\b"
 # How the text after each verb but `model` begins; other text is an agent's name, or a reply.
@@ -15,6 +15,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
     "policy": r"(approvers|free|ask|two|one|cards)\b|" + CHANNEL_POLICY,
+    "rules": r"(allow|never|revoke)\b",
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",

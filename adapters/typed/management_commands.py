@@ -17,6 +17,7 @@ from adapters.typed.notification_commands import NotificationCommands
 from adapters.typed.policy_settings import set_policy
 from adapters.typed.settings_file import FILENAME, settings_text
 from adapters.typed.site_settings import set_sites
+from adapters.typed.standing_rules import RuleCommands
 from adapters.typed.tool_settings import set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
@@ -63,6 +64,7 @@ class ManagementCommands:
     memories: AgentMemories
     notifications: NotificationCommands
     channel_policy: ChannelPolicyCommands
+    rules: RuleCommands
     uploads: FileUploads
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
@@ -72,6 +74,8 @@ class ManagementCommands:
                 return await self.run_on_channel(verb, said, origin)
             case "goals" | "model" | "budget" | "policy":
                 return await self._show_or_set(verb, agent, said.strip(), origin)
+            case "rules":
+                return _wanted(await self.rules.run(agent, said.strip(), origin))
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
             case "export":

@@ -46,6 +46,7 @@ HELP = HelpText(
             "/agent policy NAME",
             "who may approve, what asks; also free CLASS, ask CLASS; policy channel is for all here",
         ),
+        ("/agent rules NAME", "what always or never runs; also allow, never, revoke"),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),

@@ -18,7 +18,7 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.command import CommandSpec, Preview
 from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import denied_classes
+from agent_core.oversight.evaluation import why_never
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.engine import Waker
@@ -50,16 +50,17 @@ class CardCheck:
 
     async def check(self, agent: Agent) -> Agent:
         """Show the card anew if its tool is not what was shown, or its command never runs here; return the agent."""
-        commands = self.runner.commands
-        may_differ = commands.by_owner or commands.has_sources() or agent.read_policy
-        if not isinstance(agent.status, Awaiting) or not may_differ:
+        if not isinstance(agent.status, Awaiting):
             return agent
         async with self.claim.database.begin() as work:
             newest = await work.turns.of(agent, last=1)
         if not newest or newest[0].state != "proposed":
             return agent
         turn = newest[0]
-        if not (turn.source or denied_classes(agent, turn) or _is_withdrawn(turn)):
+        if why := why_never(agent, turn, self.clock.now()):
+            withdrawn = self._withdrawn(turn, why)
+            return await self._show(turn, *withdrawn) if withdrawn else agent
+        if not (turn.source or _is_withdrawn(turn)):
             return agent
         await self.runner.extensions.wait_for(turn.call.name)
         shown = await self._present_state(agent, turn)
@@ -83,7 +84,7 @@ class CardCheck:
         if turn.proposal.still_holds(call, preview):
             return None
         changed = f"{turn.source_name} changed {call.name}. What was shown is withdrawn"
-        changed = changed if turn.source else f"The policy of this channel no longer denies {call.name}"
+        changed = changed if turn.source else f"Nothing in this channel denies {call.name} any more"
         return preview, f"{changed}; this is its present state."
 
     def _is_expected(self, command: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.outcome import Outcome
+from agent_core.loop.rule_use import count_use
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId, new_id
@@ -190,6 +191,7 @@ class AgentClaim:
     async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> None:
         """Queue the writes of an outcome."""
         outcome.save(work)
+        await count_use(work, outcome.agent, outcome.made, self.presenter.clock.now())
         if outcome.spent and self.tracker:
             self.tracker.remove_reservation(work)
         self.presenter.record(work, outcome.turns, outcome.notices)

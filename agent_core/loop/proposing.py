@@ -124,6 +124,10 @@ class ProposedCommand:
     is_touched: bool = False
     had_folder: bool = False
 
+    def denied(self, why: str) -> "UnusableAnswer":
+        """The thought after it turned out that the command may not run."""
+        return UnusableAnswer(why, why, "", self.answered_by, self.is_touched, self.had_folder)
+
 
 @dataclass(frozen=True, slots=True)
 class UnusableAnswer:

@@ -48,6 +48,7 @@ def propose(
     ):
         why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
+    before = agent
     agent, notices = _expose_to_notes(agent, turn_context, now)
     agent, more = _expose_to_plugins(agent, thought, now)
     notices = (*notices, *more)
@@ -70,6 +71,8 @@ def propose(
     turn = turn.marked_for_two(agent.policy_in_force)
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
     outcome = _approve_or_ask(numbered, turn, turn_context, granters, now)
+    if isinstance(outcome, Denied):
+        return complain(before, thought.denied(str(outcome.error)), now)
     return _with_folder(thought, replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices)))
 
 
@@ -258,7 +261,9 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
     return expose(agent, f"{turn.call.name} (turn {turn.number})", now)
 
 
-def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
+def _approve_or_ask(
+    agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime
+) -> Outcome | Denied:
     verdict = evaluate(replace(agent, budget=turn_context.own), turn, now, granters, turn_context.turns)
     match verdict:
         case Allowed(by, decision):
@@ -266,8 +271,8 @@ def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granter
         case Asks(ends_lease=why, remark=remark):
             asking, notices = end_lease(agent, why, now) if why else (agent, ())
             return replace(_ask(asking, replace(turn, remark=remark), now), notices=notices)
-        case Denied(error):
-            return complain(agent, UnusableAnswer(str(error), str(error)), now)
+        case Denied():
+            return verdict
 
 
 def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:

@@ -15,7 +15,7 @@ from agent_core.model.command import GUARDED_CLASSES, RiskClass
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
-from agent_core.text.lines import listed, quoted
+from agent_core.text.lines import counted, listed, quoted
 
 RULES_KEY = "rules"  # the channel's preference that holds its rules
 MAX_RULES, MAX_VALUE_CHARACTERS, MAX_USES = 50, 500, 1_000
@@ -84,13 +84,19 @@ class StandingRule:
     left: int | None = None
     uses: int = 0
 
-    def __str__(self) -> str:
+    @property
+    def short_id(self) -> str:
+        """What people type to name the rule."""
+        return self.id[-6:]
+
+    @property
+    def words(self) -> str:
         """The rule in words, without who made it."""
         verb = "Always allow" if self.effect == "allow" else "Never run"
         which = f" with {listed(map(str, self.conditions))}" if self.conditions else " with any arguments"
         whom = f" for {self.agent_name}" if self.agent_id else " for all agents here"
         until = f" until {self.until:%d %B %Y %H:%M} UTC" if self.until else ""
-        times = f", {self.left} more times" if self.left is not None else ""
+        times = f", {counted(self.left, 'more time')}" if self.left is not None else ""
         return f"{verb} {self.command}{which}{whom}{until}{times}"
 
     def applies(self, turn: Turn, now: datetime) -> bool:

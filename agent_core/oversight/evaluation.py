@@ -121,7 +121,7 @@ def why_never(agent: Agent, turn: Turn, now: datetime) -> str:
     if denied := denied_classes(agent, turn):
         return never_text(turn.call.name, denied)
     never = next((rule for rule in agent.read_rules if rule.effect == "never" and rule.applies(turn, now)), None)
-    return f"A rule of {never.by} says: {never}." if never else ""
+    return f"A rule of {never.by} says: {never.words}." if never else ""
 
 
 def why_not_allowed_now(agent: Agent, turn: Turn, now: datetime, people: Mapping[str, Actor | None] = NO_ONE) -> str:
@@ -184,7 +184,7 @@ def _by_rule(agent: Agent, turn: Turn, now: datetime, granters: Granters) -> All
             continue
         maker = granters.find(rule.by)
         if maker and may_approve(agent, turn, maker):
-            return Allowed(rule.by, Approve(under="rule", granted_at=rule.at, rule=str(rule), rule_id=rule.id))
+            return Allowed(rule.by, Approve(under="rule", granted_at=rule.at, rule=rule.words, rule_id=rule.id))
         why = "may not approve here any more" if maker else "could not be looked up now"
         asleep = f"A rule covers this and sleeps, because {rule.by} {why}."
     return asleep

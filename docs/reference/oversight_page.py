@@ -11,6 +11,7 @@ from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import Approval, Approve, Policy
 from agent_core.model.lease import Lease
 from agent_core.model.origin import Actor
+from agent_core.model.standing_rule import Effect, StandingRule
 from agent_core.model.turn import Turn
 from agent_core.oversight.evaluation import Allowed, Asks, Granters, Verdict, evaluate
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent
@@ -19,9 +20,9 @@ OVERSIGHT_PAGE = Path(__file__).parent / "oversight.md"
 INTRODUCTION = """# Who decides what
 
 What `evaluate` (`agent_core/oversight/evaluation.py`) says, case by case. A test compares every case with a second
-implementation, and this page with the code. The order: what the operator says → classes that never run → untrusted
-content → two people → free classes → Approve ×N → one person. The first that applies decides; what nobody mentioned
-asks one person.
+implementation, and this page with the code. The order: what the operator says → what never runs → untrusted content →
+two people → rules → free classes → Approve ×N → one person. The first that applies decides; what nobody mentioned asks
+one person.
 """
 NEEDS = {
     "nothing is said": (Policy(), {}),
@@ -34,6 +35,8 @@ NEEDS = {
         dict.fromkeys(RISK_CLASSES, "two"),
     ),
     "never by the channel's, free by the agent's": (Policy(free=RISK_CLASSES), dict.fromkeys(RISK_CLASSES, "never")),
+    "a rule allows it": (Policy(), {}),
+    "a rule denies it, free by the agent's policy": (Policy(free=RISK_CLASSES), {}),
 }
 LEASES = {
     "none": None,
@@ -63,7 +66,10 @@ def unattended(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed:
     """A case without a person: the agent, its proposal, and whose permission it may use."""
     own, needs = NEEDS[need]
     channel = ChannelPolicy(needs=needs, free_by=dict.fromkeys(RISK_CLASSES, ANA), free_at=NOON)  # type: ignore[arg-type]
+    effect: Effect = "allow" if need == "a rule allows it" else "never"
+    rule = StandingRule(id="r", effect=effect, command="write_file", by=ANA, at=NOON, risks=RISK_CLASSES)
     agent = an_agent(policy=own, read_policy=channel, lease=LEASES[lease], exposed=exposed, free_at=NOON)
+    agent = replace(agent, read_rules=(rule,) if "rule" in need else ())
     return agent, a_turn(agent, risks=(risk,), **CEILINGS[ceiling]), EVERYBODY
 
 
@@ -107,10 +113,10 @@ def _evaluated(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed:
 
 def _said(verdict: Verdict) -> str:
     match verdict:
-        case Allowed(_, Approve(under="policy")):
-            return "runs"
         case Allowed(_, Approve(under="lease")):
             return "runs (×N)"
+        case Allowed(_, Approve(under="rule")):
+            return "runs (rule)"
         case Allowed():
             return "runs"
         case Asks(people):

@@ -14,7 +14,7 @@ from docs.reference.oversight_page import APPROVERS, CEILINGS, LEASES, NEEDS, PE
 
 def expected(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed: bool) -> str:
     """What holds, by the words of the page alone."""
-    if need.startswith("never"):
+    if need.startswith("never") or "rule denies" in need:
         return "denied"
     two = need.startswith("two") or ceiling == "two people"
     is_guarded = exposed and risk in ("execute", "publish")
@@ -22,6 +22,8 @@ def expected(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed: b
         return "2"
     if ceiling == "always ask" or is_guarded:
         return "1"
+    if need == "a rule allows it":
+        return "rule"
     if need.startswith("free") and "one person" not in need:
         return "policy"
     return "lease" if lease == "all classes" else "1"
@@ -76,10 +78,10 @@ def test_what_was_allowed_is_still_allowed_at_the_start_and_nothing_else_is(risk
         if isinstance(verdict, Allowed):
             started = turn.decide(verdict.decision, by=verdict.by, at=NOON)
             assert why_not_allowed_now(agent, started, NOON) == ""
-        for under in ("lease", "policy"):
+        for under in ("lease", "policy", "rule"):
             if isinstance(verdict, Allowed):
                 continue
             decision = Approve(under=under, granted_at=NOON)
             smuggled = replace(turn, state="approved", approvals=(Approval(BEN, NOON, decision),))
-            if under == "policy" or not need.startswith("free"):
+            if under != "lease" or not need.startswith(("free", "a rule allows")):
                 assert why_not_allowed_now(agent, smuggled, NOON), (need, lease, ceiling, exposed, under)

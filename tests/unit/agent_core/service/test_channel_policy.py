@@ -135,7 +135,7 @@ async def test_what_never_runs_is_not_offered_and_an_open_card_is_withdrawn_unti
         await team.decide(withdrawn, ANA)
     await team.set(needing("agents", ("write",)))
     agent, again = await team.settled(agent)
-    assert again.remark.startswith("The policy of this channel no longer denies write_to_file")
+    assert again.remark.startswith("Nothing in this channel denies write_to_file any more")
     await team.decide(again, ANA)
     await team.settled(agent)
     assert [each.path for each in await team.stage.workspaces.of(agent).list_files(".")] == ["0.txt"]

@@ -1,0 +1,99 @@
+"""Lists, makes and revokes a channel's standing rules by a typed line."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from adapters.screens.ui_text import first_word
+from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
+from agent_core.model.origin import Origin
+from agent_core.model.standing_rule import Condition, Effect, Kind, StandingRule
+from agent_core.model.turn import Turn
+from agent_core.service.reading.views import AgentViews
+from agent_core.service.standing_rules import RuleDraft, StandingRules, sleeping_text
+from agent_core.text.lines import counted, listed
+
+HOW_RULES = (
+    "Rules: write rules allow COMMAND or rules never COMMAND, then conditions as ARGUMENT is TEXT, begins TEXT, "
+    "in docs/**, on example.org or runs git status; further parts after a ; such as for 10, until 2026-12-24, or "
+    "all agents. rules revoke ID ends one. Example: rules allow read_file filename in docs/**; for 10"
+)
+CONDITION = re.compile(r"(?P<argument>[\w.-]{1,64}) (?P<kind>is|begins|in|on|runs) (?P<value>.+)", re.DOTALL)
+TIMES, UNTIL = re.compile(r"for (\d{1,4})(?: times)?"), re.compile(r"until (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCommands:
+    """Runs `rules`. A rule is about the agent in whose thread it is made, unless it says all agents."""
+
+    rules: StandingRules
+    views: AgentViews
+
+    async def run(self, agent: Agent, said: str, origin: Origin) -> str:
+        """Make or revoke a rule, or list the channel's; raise InvalidInput, NotAllowed, NotFound."""
+        word, rest = first_word(said)
+        match word:
+            case "":
+                return await self._list(agent)
+            case "revoke" if rest:
+                return f"Revoked: {(await self.rules.revoke(agent.id, rest, origin)).words}."
+            case "allow" | "never" if rest:
+                made = await self.rules.make(agent.id, parse_rule(word, rest), origin)
+                return made_text(made.rule, made.covered)
+            case _:
+                raise InvalidInput({"rules": HOW_RULES})
+
+    async def _list(self, agent: Agent) -> str:
+        rules, agents = await self.rules.list_rules(agent.channel), await self.views.agents(agent.channel)
+        lines = [f"• {rule.short_id} · {rule_line(rule, agents)}" for rule in rules]
+        return "\n".join(("Standing rules of this channel:", *lines)) if lines else f"No standing rules. {HOW_RULES}"
+
+
+def rule_line(rule: StandingRule, agents: Sequence[Agent]) -> str:
+    """A rule with who made it, how often it let a command run, and why it covers nothing now."""
+    ran = f"ran {counted(rule.uses, 'time')} since {rule.at:%d %B}" if rule.effect == "allow" else ""
+    return " · ".join(filter(None, (rule.words, f"by {rule.by}", ran, sleeping_text(rule, agents))))
+
+
+def made_text(rule: StandingRule, covered: Sequence[Turn]) -> str:
+    """A rule that was saved, with the past turns that it would have covered."""
+    numbers = [str(turn.number) for turn in covered]
+    past = f"It would have covered {'turns' if len(numbers) > 1 else 'turn'} {listed(numbers)}." if numbers else ""
+    return f"Saved: {rule.words}. {past or 'It would have covered no past turn.'} rules revoke {rule.short_id} ends it."
+
+
+def parse_rule(effect: Effect, said: str) -> RuleDraft:
+    """The rule that a line such as `read_file filename in docs/**; for 10` asks for; raise InvalidInput."""
+    command, _, rest = said.partition(";")[0].strip().partition(" ")
+    draft = RuleDraft(effect=effect, command=command)
+    for part in (rest, *said.split(";")[1:]):
+        draft = _with_part(draft, part.strip())
+    return draft
+
+
+def _with_part(draft: RuleDraft, part: str) -> RuleDraft:
+    if not part:
+        return draft
+    if part.casefold() == "all agents":
+        return replace(draft, is_for_all=True)
+    if times := TIMES.fullmatch(part):
+        return replace(draft, left=int(times[1]))
+    if until := UNTIL.fullmatch(part):
+        return replace(draft, until=_time(until[1], until[2]))
+    if condition := CONDITION.fullmatch(part):
+        kind = cast("Kind", condition["kind"])
+        made = Condition(condition["argument"], kind, condition["value"].strip())
+        return replace(draft, conditions=(*draft.conditions, made))
+    raise InvalidInput({"rules": HOW_RULES})
+
+
+def _time(day: str, time: str | None) -> datetime:
+    """The time in UTC; without an hour the end of the day."""
+    try:
+        found = datetime.fromisoformat(f"{day} {time or '00:00'}").replace(tzinfo=UTC)
+    except ValueError:
+        raise InvalidInput({"rules": HOW_RULES}) from None
+    return found if time else found + timedelta(days=1)

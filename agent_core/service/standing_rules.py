@@ -1,0 +1,173 @@
+"""Makes, lists and revokes the standing rules of a channel, and finds past turns that a rule would have covered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent_core.errors import InvalidInput, NotAllowed, NotFound, UnusableReply
+from agent_core.model.agent import Agent
+from agent_core.model.command import CommandSpec
+from agent_core.model.ids import AgentId, new_id
+from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.standing_rule import (
+    MAX_RULES,
+    RULES_KEY,
+    Condition,
+    Effect,
+    StandingRule,
+    parse_rules,
+    rule_problem,
+    serialise_rules,
+)
+from agent_core.model.turn import Turn
+from agent_core.oversight.policy import may_decide, require_may_decide
+from agent_core.ports.database import UnitOfWork
+from agent_core.service.transactional import TransactionalService
+from agent_core.toolset.registry import Commands
+
+MAX_LOOKED_AT, MAX_EXAMPLES = 40, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDraft:
+    """A rule that somebody wants. `is_for_all`: for all agents of the channel."""
+
+    effect: Effect
+    command: str
+    conditions: tuple[Condition, ...] = ()
+    is_for_all: bool = False
+    until: datetime | None = None
+    left: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRule:
+    """A rule with the newest past turns of the agent that it would have covered, at most three."""
+
+    rule: StandingRule
+    covered: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingRules(TransactionalService):
+    """The rules of channels. Who may decide for an agent makes rules in its thread, and revokes any of its channel."""
+
+    commands: Commands
+
+    async def list_rules(self, channel: ChannelScope) -> tuple[StandingRule, ...]:
+        """The rules of a channel in the order in which they were made."""
+        async with self.database.begin() as work:
+            return parse_rules(await work.preferences.get(channel, RULES_KEY))
+
+    async def try_out(self, agent_id: AgentId, draft: RuleDraft, origin: Origin) -> MadeRule:
+        """The rule as `make` would make it; nothing is saved. Raise NotAllowed, InvalidInput."""
+        async with self.database.begin() as work:
+            return await self._tried(work, await work.agents.get(origin.channel, agent_id), draft, origin)
+
+    async def make(self, agent_id: AgentId, draft: RuleDraft, origin: Origin) -> MadeRule:
+        """Save a rule; raise NotAllowed, or InvalidInput for one that covers nothing, everything or too much."""
+
+        async def act(work: UnitOfWork) -> MadeRule:
+            agent = await work.agents.get(origin.channel, agent_id)
+            made = await self._tried(work, agent, draft, origin)
+            before = await work.preferences.get(origin.channel, RULES_KEY)
+            rules = [rule for rule in parse_rules(before) if not _has_ended(rule, made.rule.at)]
+            if await self.is_repeated(work, origin):
+                return made
+            if len(rules) >= MAX_RULES:
+                raise InvalidInput({"rules": f"This channel has {MAX_RULES} rules, the most there can be: revoke one."})
+            work.preferences.exchange(origin.channel, RULES_KEY, before, serialise_rules([*rules, made.rule]))
+            await self._tell(work, agent, origin, "made a rule", made.rule.words)
+            return made
+
+        return await self.save(act)
+
+    async def revoke(self, agent_id: AgentId, rule_id: str, origin: Origin) -> StandingRule:
+        """End a rule of the channel; raise NotAllowed, NotFound."""
+
+        async def act(work: UnitOfWork) -> StandingRule:
+            agent = await work.agents.get(origin.channel, agent_id)
+            before = await work.preferences.get(origin.channel, RULES_KEY)
+            rules = parse_rules(before)
+            found = [rule for rule in rules if rule.short_id == rule_id.strip().lower()]
+            if not found:
+                raise NotFound("rule", rule_id[:20])
+            if found[0].by.id != origin.by.id:
+                require_may_decide(agent, origin.by, "revoke rules here")
+            if not await self.is_repeated(work, origin):
+                left = [rule for rule in rules if rule not in found]
+                work.preferences.exchange(origin.channel, RULES_KEY, before, serialise_rules(left))
+                await self._tell(work, agent, origin, "revoked a rule", found[0].words)
+            return found[0]
+
+        return await self.save(act)
+
+    async def _tried(self, work: UnitOfWork, agent: Agent, draft: RuleDraft, origin: Origin) -> MadeRule:
+        require_may_decide(agent, origin.by, "make rules here")
+        try:
+            spec = self.commands.get(draft.command).spec
+        except UnusableReply as unknown:
+            raise InvalidInput({"rules": f"Rules: {unknown.brief or unknown}"}) from unknown
+        if draft.effect == "allow":
+            _require_allowable(agent, spec, origin)
+        now = self.clock.now()
+        rule = StandingRule(
+            id=new_id(now),
+            effect=draft.effect,
+            command=spec.name,
+            by=origin.by,
+            at=now,
+            risks=spec.risks,
+            source=spec.source,
+            conditions=draft.conditions,
+            agent_id=None if draft.is_for_all else agent.id,
+            agent_name="" if draft.is_for_all else agent.name,
+            until=draft.until,
+            left=draft.left,
+        )
+        properties = spec.parameters.get("properties")
+        if problem := rule_problem(rule, [*properties] if isinstance(properties, dict) else []):
+            raise InvalidInput({"rules": f"Nothing was changed. {problem}"})
+        past = await work.turns.of(agent, last=MAX_LOOKED_AT)
+        covered = [turn for turn in reversed(past) if turn.state != "proposed" and rule.applies(turn, now)]
+        return MadeRule(rule, tuple(covered[:MAX_EXAMPLES]))
+
+    async def _tell(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, words: str) -> None:
+        """Say it in the log and in the thread, and have the open cards of the channel looked at."""
+        now = self.clock.now()
+        work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=now, detail=words))
+        self.announce(work, agent, "changed", f"{origin.by} {act}: {words}.")
+        for each in await work.agents.of(origin.channel):
+            if each.status.kind == "awaiting":
+                self.waker.wake(work, each.id)
+
+
+def _require_allowable(agent: Agent, spec: CommandSpec, origin: Origin) -> None:
+    """Raise NotAllowed or InvalidInput for a command that no rule may allow here, or not this person's."""
+    policy = agent.channel_policy
+    if policy.bars_maker(origin.by, agent.owner, spec.risks):
+        raise NotAllowed(f"allow this: you made {agent.name}, and another person approves its {spec.name} here.")
+    two = spec.needs_two or not set(spec.risks).isdisjoint(agent.policy_in_force.two)
+    why = (
+        "ends the work, which always asks" if spec.finishes else "",
+        "always asks" if spec.always_asks else "",
+        "needs two people" if two else "",
+        "never runs in this channel" if policy.denied(spec.risks) else "",
+    )
+    if any(why):
+        raise InvalidInput({"rules": f"Nothing was changed. {spec.name} {next(filter(None, why))}."})
+
+
+def _has_ended(rule: StandingRule, now: datetime) -> bool:
+    return rule.left == 0 or (rule.until is not None and now >= rule.until)
+
+
+def sleeping_text(rule: StandingRule, agents: Sequence[Agent]) -> str:
+    """Why a rule covers nothing now, although it has not ended; "" if it does."""
+    if rule.effect == "never":
+        return ""
+    own = [agent for agent in agents if rule.agent_id in (None, agent.id)]
+    if own and not any(may_decide(agent, rule.by) for agent in own):
+        return f"sleeps: {rule.by} may not approve here any more"
+    return "" if own else "sleeps: its agent is not here"

@@ -1,0 +1,149 @@
+"""What a standing rule covers: no more than its words say, and nothing that can be read in two ways."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent_core.model.command import CommandCall
+from agent_core.model.standing_rule import (
+    Condition,
+    Kind,
+    StandingRule,
+    is_closed_while_exposed,
+    parse_rules,
+    rule_problem,
+    serialise_rules,
+)
+from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
+
+RULE = StandingRule(id="0123456789abcdef", effect="allow", command="read_file", by=ANA, at=NOON, risks=("read",))
+
+
+@pytest.mark.proves("rules:never-wider")
+@pytest.mark.parametrize(
+    ("kind", "value", "covered", "other"),
+    [
+        ("is", "a.md", ["a.md"], ["A.md", "a.md ", "./a.md", "b.md", "", 1, None]),
+        ("begins", "how to ", ["how to fry"], ["How to fry", "what"]),
+        ("in", "docs/**", ["docs/a.md", "docs/x/y.md"], ["docs", "docs/../secret", "/docs/a", "./docs/a", "docsx/a"]),
+        ("in", "docs/*.md", ["docs/a.md"], ["docs/x/a.md", "docs/a.txt", "docs/a.md/../../b.md", "docs\\a.md"]),
+        ("in", "**/*.md", ["a.md", "x/y/a.md"], ["a.txt", "../a.md", "~/a.md/b"]),
+        (
+            "on",
+            "example.org",
+            [
+                "https://example.org/a?b#c",
+                "http://www.example.org:8080",
+                "HTTPS://EXAMPLE.ORG./",
+                "https://example.org",
+            ],
+            [
+                "https://example.org.evil.com/",
+                "https://evilexample.org/",
+                "https://example.org@evil.com/",
+                "https://example.org:80@evil.com/",
+                "https://evil.com\\@example.org/",
+                "https://evil.com/https://example.org",
+                "https://example.org\t.evil.com",
+                "ftp://example.org/",
+                "//example.org/",
+                " https://example.org/",
+                "https://example.org/\n",
+                "https://еxample.org/",
+            ],
+        ),
+        (
+            "runs",
+            "git status",
+            ["git status", "git status -s", "git status docs/a.md"],
+            [
+                "git statusx",
+                "git  status",
+                "git status; rm -rf .",
+                "git status && rm a",
+                "git status\nrm a",
+                "git status $(rm a)",
+                "git status `rm a`",
+                "git status > a",
+                "git status | sh",
+                "git status *",
+                "git 'status'",
+                "PATH=. git status",
+                "sudo git status",
+                " git status",
+            ],
+        ),
+    ],
+)
+def test_a_condition_fits_what_it_says_and_nothing_else(
+    kind: Kind, value: str, covered: list[object], other: list[object]
+) -> None:
+    condition = Condition("argument", kind, value)
+    assert [given for given in covered if not condition.fits({"argument": given})] == []
+    assert [given for given in other if condition.fits({"argument": given})] == []
+    assert not condition.fits({"another": value})
+
+
+def test_a_number_is_not_the_text_that_is_written_alike() -> None:
+    assert Condition("n", "is", "1").fits({"n": 1})
+    assert not Condition("n", "is", "1").fits({"n": True})
+    assert not Condition("n", "is", "null").fits({"n": None})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"command": "write_file"},
+        {"agent_id": "agent-bob"},
+        {"until": NOON},
+        {"risks": ("read", "network")},
+        {"source": "toy 2"},
+        {"conditions": (Condition("path", "in", "other/**"),)},
+    ],
+)
+def test_a_rule_applies_to_its_command_agent_time_classes_and_source_alone(changes: dict[str, object]) -> None:
+    agent = an_agent()
+    turn = a_turn(agent, risks=("read",))
+    turn = replace(turn, proposal=replace(turn.proposal, call=CommandCall("read_file", {"path": "docs/a.md"})))
+    rule = replace(RULE, conditions=(Condition("path", "in", "docs/**"),), until=NOON + timedelta(days=1))
+    assert rule.applies(turn, NOON)
+    if "risks" in changes or "source" in changes:
+        assert not rule.applies(replace(turn, **changes), NOON)  # type: ignore[arg-type]
+    else:
+        assert not replace(rule, **changes).applies(turn, NOON)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"conditions": (Condition("paht", "is", "a"),)},
+            "no argument paht. Its arguments: path and start",
+        ),
+        ({"conditions": (Condition("path", "in", "../**"),)}, "cover nothing, or could be read in two ways"),
+        ({"conditions": (Condition("path", "on", "*.org"),)}, "read in two ways"),
+        ({"conditions": (Condition("path", "runs", "sh -c $x"),)}, "read in two ways"),
+        ({"risks": ("write",)}, "needs a condition: with any arguments it would allow everything"),
+        ({"left": 0}, "from 1 to 1,000"),
+        ({"until": NOON}, "That time is past"),
+    ],
+)
+def test_a_rule_that_covers_nothing_or_everything_cannot_be_made(changes: dict[str, object], said: str) -> None:
+    assert said in rule_problem(replace(RULE, **changes), ["path", "start"])  # type: ignore[arg-type]
+    assert rule_problem(RULE, ["path", "start"]) == ""
+
+
+def test_rules_are_stored_and_read_again() -> None:
+    rule = replace(RULE, conditions=(Condition("path", "in", "docs/**"),), until=NOON, left=3, agent_name="Ada")
+    assert parse_rules(serialise_rules([rule])) == (rule,)
+    assert "Always allow read_file with path in docs/** for all agents here until 14 March 2026" in rule.words
+    with pytest.raises(ValueError, match="cannot be read"):
+        parse_rules('[{"id": "x"}]')
+
+
+def test_network_writes_and_programs_are_closed_after_untrusted_content() -> None:
+    agent = an_agent()
+    closed = [("execute",), ("publish",), ("network", "write")]
+    assert all(is_closed_while_exposed(a_turn(agent, risks=risks)) for risks in closed)
+    assert not any(is_closed_while_exposed(a_turn(agent, risks=risks)) for risks in [("network",), ("write",)])
