@@ -270,6 +270,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         service=core.service,
         views=core.views,
         agent_settings=core.agent_settings,
+        rules=core.rules,
         memories=core.memories,
         drafting=core.drafting,
         uploads=core.uploads,

@@ -46,7 +46,7 @@ HELP = HelpText(
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
         ("!rules", "what always or never runs; also allow, never, revoke"),
-        ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("!memory", "what it remembers; also search, add, forget, export"),
         ("!tools", "what plugins and servers add here; also !tools off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
         ("!reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
@@ -54,7 +54,7 @@ HELP = HelpText(
         ("!export", "its ai_settings.yaml"),
         (
             "!audit",
-            "its decision log; !audit channel shows the log of all agents here, including deleted ones",
+            "its decision log; !audit channel shows that of all agents here",
         ),
         ("!files", "its files; !files deleted lists the trash, !files restore NAME brings a file back"),
         ("!help", "shows this list"),

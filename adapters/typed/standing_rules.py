@@ -1,7 +1,8 @@
 """Lists, makes and revokes a channel's standing rules by a typed line."""
 
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -10,7 +11,7 @@ from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.origin import Origin
-from agent_core.model.standing_rule import Condition, Effect, Kind, StandingRule
+from agent_core.model.standing_rule import MAX_VALUE_CHARACTERS, PLAIN_URL, Condition, Effect, Kind, StandingRule
 from agent_core.model.turn import Turn
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.standing_rules import RuleDraft, StandingRules, sleeping_text
@@ -22,6 +23,7 @@ HOW_RULES = (
     "all agents. rules revoke ID ends one. Example: rules allow read_file filename in docs/**; for 10"
 )
 CONDITION = re.compile(r"(?P<argument>[\w.-]{1,64}) (?P<kind>is|begins|in|on|runs) (?P<value>.+)", re.DOTALL)
+PATHS = ("filename", "directory", "clone_path")
 TIMES, UNTIL = re.compile(r"for (\d{1,4})(?: times)?"), re.compile(r"until (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d))?")
 
 
@@ -68,8 +70,12 @@ def made_text(rule: StandingRule, covered: Sequence[Turn]) -> str:
 def parse_rule(effect: Effect, said: str) -> RuleDraft:
     """The rule that a line such as `read_file filename in docs/**; for 10` asks for; raise InvalidInput."""
     command, _, rest = said.partition(";")[0].strip().partition(" ")
-    draft = RuleDraft(effect=effect, command=command)
-    for part in (rest, *said.split(";")[1:]):
+    return with_limits(RuleDraft(effect=effect, command=command), "; ".join((rest, *said.split(";")[1:])))
+
+
+def with_limits(draft: RuleDraft, said: str) -> RuleDraft:
+    """The rule with further parts, such as `for 10; until 2026-12-24`; raise InvalidInput."""
+    for part in said.split(";"):
         draft = _with_part(draft, part.strip())
     return draft
 
@@ -97,3 +103,27 @@ def _time(day: str, time: str | None) -> datetime:
     except ValueError:
         raise InvalidInput({"rules": HOW_RULES}) from None
     return found if time else found + timedelta(days=1)
+
+
+def offers(turn: Turn) -> tuple[RuleDraft, ...]:
+    """Rules that a turn suggests, the narrowest first: its own arguments, then its folder, host or program."""
+    given = {name: value for name, value in turn.call.arguments.items() if isinstance(value, str) and value.strip()}
+    exact = tuple(Condition(name, "is", value) for name, value in given.items() if len(value) <= MAX_VALUE_CHARACTERS)
+    wider = (condition for name, value in given.items() for condition in _wider(name, value))
+    drafts = [RuleDraft(effect="allow", command=turn.call.name, conditions=exact)] if exact else []
+    fitting = (condition for condition in wider if condition.fits(turn.call.arguments))
+    drafts += [RuleDraft(effect="allow", command=turn.call.name, conditions=(each,)) for each in fitting]
+    if turn.only_reads:
+        drafts.append(RuleDraft(effect="allow", command=turn.call.name))
+    return tuple(drafts)
+
+
+def _wider(name: str, value: str) -> Iterator[Condition]:
+    if name in PATHS:
+        folder, ending = posixpath.dirname(value), posixpath.splitext(value)[1]
+        yield Condition(name, "in", f"{folder}/**" if folder else f"*{ending}")
+    elif name == "url" and (found := PLAIN_URL.fullmatch(value)):
+        yield Condition(name, "on", found["host"].lower())
+    elif name == "command_line":
+        words = value.split(" ")
+        yield from (Condition(name, "runs", " ".join(words[:count])) for count in (2, 1) if len(words) > count)

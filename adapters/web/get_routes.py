@@ -19,6 +19,7 @@ from adapters.web.pages.glance import GlancePages
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy import ChannelPolicyPage, PolicyPage
 from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.rules import RulesPage
 from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home
@@ -57,6 +58,7 @@ class GetRoutes:
             *PolicyPage(self.workspace).get_routes(),
             *ChannelPolicyPage(self.workspace).get_routes(),
             *ToolPage(self.workspace).get_routes(),
+            *RulesPage(self.workspace).get_routes(),
             *SearchPages(self.workspace).routes(),
             *PromptPage(self.workspace).get_routes(),
         ]

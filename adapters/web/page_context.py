@@ -34,6 +34,7 @@ from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.memories import AgentMemories
 from agent_core.service.reading.views import AgentViews
+from agent_core.service.standing_rules import StandingRules
 from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 
@@ -82,6 +83,7 @@ class WebContext:
     service: AgentService
     views: AgentViews
     agent_settings: AgentSettings
+    rules: StandingRules
     memories: AgentMemories
     drafting: AgentDrafting
     uploads: FileUploads

@@ -30,6 +30,7 @@ from adapters.web.pages.form_pages import (
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy import ChannelPolicyPage, PolicyPage
 from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.rules import RulesPage
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, approve_selected
 from adapters.web.render import agent_path, channel_path, page
@@ -95,6 +96,7 @@ class PostRoutes:
             *PolicyPage(self.workspace).post_routes(),
             *ChannelPolicyPage(self.workspace).post_routes(),
             *ToolPage(self.workspace).post_routes(),
+            *RulesPage(self.workspace).post_routes(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:

@@ -67,7 +67,7 @@ class StandingRule:
 
     `risks`, `source`: the classes of the command, and the plugin or server that adds it, when the rule was made: a
     command that has another class or source since is not covered. `left`: how many more commands run by it, None for
-    any number. `uses`: how many ran.
+    any number. `uses`: how many ran. `others`: the arguments that the command has besides, which may be anything.
     """
 
     id: str
@@ -78,6 +78,7 @@ class StandingRule:
     risks: tuple[RiskClass, ...] = ()
     source: str = ""
     conditions: tuple[Condition, ...] = ()
+    others: tuple[str, ...] = ()
     agent_id: AgentId | None = None
     agent_name: str = ""
     until: datetime | None = None
@@ -93,7 +94,8 @@ class StandingRule:
     def words(self) -> str:
         """The rule in words, without who made it."""
         verb = "Always allow" if self.effect == "allow" else "Never run"
-        which = f" with {listed(map(str, self.conditions))}" if self.conditions else " with any arguments"
+        others = f" (any {listed(self.others)})" if self.others and self.conditions else ""
+        which = f" with {listed(map(str, self.conditions))}{others}" if self.conditions else " with any arguments"
         whom = f" for {self.agent_name}" if self.agent_id else " for all agents here"
         until = f" until {self.until:%d %B %Y %H:%M} UTC" if self.until else ""
         times = f", {counted(self.left, 'more time')}" if self.left is not None else ""
@@ -157,6 +159,7 @@ def _rule(stored: Mapping[str, Any]) -> StandingRule:
         "until": datetime.fromisoformat(until) if until else None,
         "risks": tuple(stored["risks"]),
         "conditions": tuple(Condition(**each) for each in stored["conditions"]),
+        "others": tuple(stored["others"]),
     }
     return StandingRule(**{**stored, **changed})
 

@@ -111,7 +111,9 @@ class StandingRules(TransactionalService):
             raise InvalidInput({"rules": f"Rules: {unknown.brief or unknown}"}) from unknown
         if draft.effect == "allow":
             _require_allowable(agent, spec, origin)
-        now = self.clock.now()
+        now, properties = self.clock.now(), spec.parameters.get("properties")
+        names = [*properties] if isinstance(properties, dict) else []
+        named = {condition.argument for condition in draft.conditions}
         rule = StandingRule(
             id=new_id(now),
             effect=draft.effect,
@@ -121,13 +123,13 @@ class StandingRules(TransactionalService):
             risks=spec.risks,
             source=spec.source,
             conditions=draft.conditions,
+            others=tuple(name for name in names if name not in named),
             agent_id=None if draft.is_for_all else agent.id,
             agent_name="" if draft.is_for_all else agent.name,
             until=draft.until,
             left=draft.left,
         )
-        properties = spec.parameters.get("properties")
-        if problem := rule_problem(rule, [*properties] if isinstance(properties, dict) else []):
+        if problem := rule_problem(rule, names):
             raise InvalidInput({"rules": f"Nothing was changed. {problem}"})
         past = await work.turns.of(agent, last=MAX_LOOKED_AT)
         covered = [turn for turn in reversed(past) if turn.state != "proposed" and rule.applies(turn, now)]

@@ -74,6 +74,7 @@ async def served(
         service=stage.service,
         views=stage.views,
         agent_settings=stage.agent_settings,
+        rules=stage.rules,
         memories=stage.memories,
         drafting=stage.drafting,
         uploads=stage.uploads,

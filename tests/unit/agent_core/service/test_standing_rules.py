@@ -41,7 +41,7 @@ async def test_what_a_rule_covers_runs_is_counted_and_logged_and_the_last_one_is
     team = Ruled()
     turn = await team.begin()
     made = await team.rule("write_to_file filename in *.txt; for 3")
-    assert made.rule.words == "Always allow write_to_file with filename in *.txt for Clerk, 3 more times"
+    assert made.rule.words == "Always allow write_to_file with filename in *.txt (any text) for Clerk, 3 more times"
     assert turn.state == "proposed"  # an open card still waits for people
     await team.decide(turn, BEN)
     assert (await team.next()).number == 5
