@@ -43,7 +43,7 @@ HELP = HelpText(
         ("!review", "the model reviews its own proposal, on the card"),
         ("!goals", "shows its goals; !goals a; b replaces them"),
         ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
-        ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
+        ("!budget", "what was spent; !budget 5 sets its limit, !budget channel 20 that of all agents here"),
         ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
         ("!rules", "what always or never runs; also allow, never, revoke"),
         ("!memory", "what it remembers; also search, add, forget, export"),
