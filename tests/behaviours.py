@@ -344,6 +344,7 @@ PROMISES: dict[str, str] = {
     "rules:never-wider": "A rule covers no path, address or shell line that can be read in two ways.",
     "rules:sleep": "A rule whose maker may not approve any more sleeps, and the card says so.",
     "rules:exposed": "After untrusted content no rule covers programs, posts and downloads.",
+    "recipes:policies": "The recipes for policies do what their page says, typed as they stand there.",
     "two:people": "What two people must approve runs once a second person approved the same; an edit starts again.",
     "two:floor": "Classes that the operator names need two people, whatever a policy, a lease or a free class says.",
     "workers:stop": "Stop ends a command that runs in another process within a second.",
