@@ -60,6 +60,8 @@ def wait_text(agent: Agent, turn: Turn | None) -> str:
         return f"{name} is paused{reason}"
     card = turn_card(agent, turn)
     what = "an answer to a tool server" if turn.open_question else "a decision"
+    if first := turn.first_approval:
+        what = f"a second person, after {first.by.in_full}"
     asks = f"{name} waits for {what}: turn {turn.number}, {one_line(card.command)}"
     return card.marked_headline.replace(card.headline, asks)
 

@@ -40,7 +40,7 @@ async def record_decision(
 
     An approval clears the exposures that the card showed, but no later ones, and none while another agent's command
     may write more into the folder. A rejection clears none and ends a lease. A paused lease goes on only as a new one.
-    Where two people must approve, the first approval changes the turn alone, which stays open.
+    Where two people must approve, the turn stays open after the first approval, and people are called anew.
     """
     require_may_decide(agent, by)
     if turn.state == "proposed" and not isinstance(decision, Reject):
@@ -50,7 +50,9 @@ async def record_decision(
         detail = " · ".join(filter(None, ("1 of 2", detail_of(decision))))
         work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail, turn=turn))
         work.turns.save(answered)
-        return agent, answered
+        waiting = agent.become(Awaiting(), at)
+        work.agents.save(waiting)
+        return waiting, answered
     changed = agent.become(STATUS_AFTER[answered.state], at)
     if turn.exposed and not isinstance(decision, Reject) and not await may_others_write(work, agent):
         changed = changed.clear_exposure(turn.exposures)

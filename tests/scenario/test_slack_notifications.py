@@ -128,6 +128,22 @@ async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how
 
 
 @pytest.mark.slow
+@pytest.mark.proves("two:people")
+async def test_a_first_approval_calls_the_second_person_who_reads_who_approved(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        await office.ben.types("/agent", "notify me", office.general)
+        chat = await new_clerk(office, running)
+        card = await chat.asks("write_to_file")
+        await direct(office, office.ben, "waits for a decision: turn 1")
+        await chat.says("!policy two write")
+        await office.said("two people approve: write")
+        await card.press("Approve")
+        second = await direct(office, office.ben, "waits for a second person, after @ana: turn 1")
+        await office.ben.clicks(second, "Approve")
+        await office.card(1, "approved by @ana and @ben")
+
+
+@pytest.mark.slow
 @pytest.mark.proves("attention:done")
 async def test_an_end_that_nobody_approved_is_told_like_a_question(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
