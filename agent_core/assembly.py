@@ -55,9 +55,8 @@ from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
 from agent_core.service.server_questions import ServerQuestions
 from agent_core.service.standing_rules import StandingRules
-from agent_core.service.succession import Succession
 from agent_core.service.tour import TourStarter
-from agent_core.service.transactional import SavingParts
+from agent_core.service.transactional import SavingParts, Succession
 from agent_core.service.uploads import FileUploads
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import PRICE_SETTING

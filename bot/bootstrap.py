@@ -14,9 +14,9 @@ from filelock import FileLock
 
 from adapters.typed.actions import ActionDispatcher
 from adapters.typed.agent_templates import load_templates
-from adapters.typed.channel_policy import ChannelPolicyCommands
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
+from adapters.typed.policies import ChannelPolicyCommands
 from adapters.typed.standing_rules import RuleCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.capabilities.models.capability import wanted_profile

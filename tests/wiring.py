@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from adapters.typed.actions import ActionDispatcher
-from adapters.typed.channel_policy import ChannelPolicyCommands
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
+from adapters.typed.policies import ChannelPolicyCommands
 from adapters.typed.standing_rules import RuleCommands
 from agent_core.service.agents import AgentService
 from agent_core.service.creation import CreationLimits

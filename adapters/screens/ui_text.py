@@ -10,8 +10,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import NO_POLICY
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
-from agent_core.model.lease import covered_classes
 from agent_core.model.origin import Actor
+from agent_core.model.permissions import covered_classes
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.service.housekeeping.deleting import Deleted

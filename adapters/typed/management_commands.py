@@ -10,11 +10,10 @@ from adapters.screens.decision_log import newest_rows
 from adapters.screens.ui_text import ago, first_word, model_text
 from adapters.screens.visible_text import readable, visible
 from adapters.typed.answers import Answer, Attachment
-from adapters.typed.channel_policy import ChannelPolicyCommands
 from adapters.typed.command_lines import ChannelVerb, ThreadVerb, is_about_channel
 from adapters.typed.form_values import dollars, model_name
 from adapters.typed.notification_commands import NotificationCommands
-from adapters.typed.policy_settings import set_policy
+from adapters.typed.policies import ChannelPolicyCommands, set_policy
 from adapters.typed.settings_file import FILENAME, settings_text
 from adapters.typed.site_settings import set_sites
 from adapters.typed.standing_rules import RuleCommands

@@ -11,7 +11,7 @@ from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.origin import Origin
-from agent_core.model.standing_rule import MAX_VALUE_CHARACTERS, PLAIN_URL, Condition, Effect, Kind, StandingRule
+from agent_core.model.permissions import MAX_VALUE_CHARACTERS, PLAIN_URL, Condition, Effect, Kind, StandingRule
 from agent_core.model.turn import Turn
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.standing_rules import RuleDraft, StandingRules, sleeping_text

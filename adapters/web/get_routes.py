@@ -17,9 +17,8 @@ from adapters.web.pages.file_pages import FilePages
 from adapters.web.pages.form_pages import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.pages.glance import GlancePages
 from adapters.web.pages.memory import MemoryPages
-from adapters.web.pages.policy import ChannelPolicyPage, PolicyPage
+from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
-from adapters.web.pages.rules import RulesPage
 from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home

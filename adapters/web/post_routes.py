@@ -28,9 +28,8 @@ from adapters.web.pages.form_pages import (
     with_errors_shown,
 )
 from adapters.web.pages.memory import MemoryPages
-from adapters.web.pages.policy import ChannelPolicyPage, PolicyPage
+from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
-from adapters.web.pages.rules import RulesPage
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, approve_selected
 from adapters.web.render import agent_path, channel_path, page

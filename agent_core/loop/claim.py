@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
-from agent_core.loop.outcome import Outcome
-from agent_core.loop.rule_use import count_use
+from agent_core.loop.outcome import Outcome, count_use
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId, new_id

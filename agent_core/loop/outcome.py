@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Self
 
+from agent_core.errors import Conflict
 from agent_core.loop.recall import Recall
 from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
 from agent_core.model.model_calls import CallKind, Usage
 from agent_core.model.note import Note, Notice
+from agent_core.model.permissions import RULES_KEY, parse_rules, serialise_rules
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
@@ -61,3 +65,20 @@ class Outcome:
         for entry in self.audit:
             work.audit.append(entry)
         charge(work, self.agent.channel, self.spent)
+
+
+async def count_use(work: UnitOfWork, agent: Agent, made: Turn | None, now: datetime) -> None:
+    """Count it, and say so if it was the last; raise Conflict if the rule ended since it was read."""
+    decision = made.approvals[-1].decision if made and made.approvals else None
+    if not isinstance(decision, Approve) or not decision.rule_id:
+        return
+    before = await work.preferences.get(agent.channel, RULES_KEY)
+    rules = {rule.id: rule for rule in parse_rules(before)}
+    rule = rules.get(decision.rule_id)
+    if rule is None or rule.left == 0:
+        raise Conflict("The rule ended since it was read.")
+    rules[rule.id] = used = rule.use()
+    work.preferences.exchange(agent.channel, RULES_KEY, before, serialise_rules([*rules.values()]))
+    if used.left == 0:
+        text = f"A rule of {rule.by} ended, after it let {used.uses} commands run: {used.words}."
+        work.notes.announce(Notice.to(agent, "lease ended", text, now))

@@ -36,7 +36,7 @@ MAX_OUTAGE = timedelta(hours=1)
 def propose(
     agent: Agent, thought: ProposedCommand, turn_context: TurnContext, granters: Granters, now: datetime
 ) -> Outcome:
-    """Make the agent's next turn. It runs without asking if the policy or a lease covers it; else people are asked.
+    """Make the agent's next turn. It runs without asking if a rule, the policy or a lease covers it; else it asks.
 
     If the agent was told that it repeats itself and proposes the same again, it pauses instead, unless it has an unread
     note.
@@ -52,6 +52,15 @@ def propose(
     agent, notices = _expose_to_notes(agent, turn_context, now)
     agent, more = _expose_to_plugins(agent, thought, now)
     notices = (*notices, *more)
+    turn = _next_turn(agent, thought, now)
+    numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
+    outcome = _approve_or_ask(numbered, turn, turn_context, granters, now)
+    if isinstance(outcome, Denied):
+        return complain(before, thought.denied(str(outcome.error)), now)
+    return _with_folder(thought, replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices)))
+
+
+def _next_turn(agent: Agent, thought: ProposedCommand, now: datetime) -> Turn:
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,
@@ -68,12 +77,7 @@ def propose(
         exposed=agent.exposed,
         exposures=agent.exposures,
     )
-    turn = turn.marked_for_two(agent.policy_in_force)
-    numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
-    outcome = _approve_or_ask(numbered, turn, turn_context, granters, now)
-    if isinstance(outcome, Denied):
-        return complain(before, thought.denied(str(outcome.error)), now)
-    return _with_folder(thought, replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices)))
+    return turn.marked_for_two(agent.policy_in_force)
 
 
 def expose_to_recalled(

@@ -10,11 +10,10 @@ from agent_core.model.channel_policy import NO_POLICY, ChannelPolicy
 from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS
 from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
 from agent_core.model.origin import Actor, ChannelScope, ThreadRef
+from agent_core.model.permissions import Lease, StandingRule
 from agent_core.model.records.notification import Notification
-from agent_core.model.standing_rule import StandingRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from typing import Literal, TypeAlias
 from agent_core.errors import NotPossible, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
-from agent_core.model.lease import Lease
 from agent_core.model.origin import Actor
-from agent_core.model.standing_rule import is_closed_while_exposed
+from agent_core.model.permissions import Lease, is_closed_while_exposed
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import why_not_covered
 from agent_core.oversight.policy import denied_classes, may_approve, never_text, require_may_approve

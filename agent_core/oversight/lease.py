@@ -1,4 +1,4 @@
-"""The rules on leases: who gets one, which turns it covers, when it ends. `model/lease.py` has the record. Pure."""
+"""The rules on leases: who gets one, which turns it covers, when it ends. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +7,8 @@ from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, Failed
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
-from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.origin import Actor
+from agent_core.model.permissions import Lease, covered_classes
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_approve
 from agent_core.oversight.untrusted_content import requires_approval

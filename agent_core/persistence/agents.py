@@ -30,7 +30,7 @@ from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channel_policy import POLICY_KEY, UNREADABLE, parse_channel_policy
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.standing_rule import RULES_KEY, parse_rules
+from agent_core.model.permissions import RULES_KEY, parse_rules
 from agent_core.persistence.connections import AGENTS
 from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import (

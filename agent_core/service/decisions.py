@@ -46,15 +46,9 @@ async def record_decision(
     if turn.state == "proposed" and not isinstance(decision, Reject):
         turn, decision = _require_approvable_by(agent, turn, decision, by, at)
     answered = turn.decide(decision, by=by, at=at)
-    if answered.first_approval:
-        detail = " · ".join(filter(None, ("1 of 2", detail_of(decision))))
-        work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail, turn=turn))
-        work.turns.save(answered)
-        waiting = agent.become(Awaiting(), at)
-        work.agents.save(waiting)
-        return waiting, answered
     changed = agent.become(STATUS_AFTER[answered.state], at)
-    if turn.exposed and not isinstance(decision, Reject) and not await may_others_write(work, agent):
+    is_first = answered.first_approval is not None
+    if turn.exposed and not (is_first or isinstance(decision, Reject)) and not await may_others_write(work, agent):
         changed = changed.clear_exposure(turn.exposures)
     match decision:
         case Approve(times) if times != 1:
@@ -65,7 +59,8 @@ async def record_decision(
             changed = replace(changed, lease=None)
         case _:
             pass
-    work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail_of(decision), turn=turn))
+    detail = " · ".join(filter(None, ("1 of 2" if is_first else "", detail_of(decision))))
+    work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail, turn=turn))
     work.turns.save(answered)
     work.agents.save(changed)
     return changed, answered

@@ -9,8 +9,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import CommandSpec
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.origin import ChannelScope, Origin
-from agent_core.model.records.audit import AuditEntry
-from agent_core.model.standing_rule import (
+from agent_core.model.permissions import (
     MAX_RULES,
     RULES_KEY,
     Condition,
@@ -20,6 +19,7 @@ from agent_core.model.standing_rule import (
     rule_problem,
     serialise_rules,
 )
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_decide
 from agent_core.ports.database import UnitOfWork
@@ -63,14 +63,14 @@ class StandingRules(TransactionalService):
     async def try_out(self, agent_id: AgentId, draft: RuleDraft, origin: Origin) -> MadeRule:
         """The rule as `make` would make it; nothing is saved. Raise NotAllowed, InvalidInput."""
         async with self.database.begin() as work:
-            return await self._tried(work, await work.agents.get(origin.channel, agent_id), draft, origin)
+            return await self._try(work, await work.agents.get(origin.channel, agent_id), draft, origin)
 
     async def make(self, agent_id: AgentId, draft: RuleDraft, origin: Origin) -> MadeRule:
         """Save a rule; raise NotAllowed, or InvalidInput for one that covers nothing, everything or too much."""
 
         async def act(work: UnitOfWork) -> MadeRule:
             agent = await work.agents.get(origin.channel, agent_id)
-            made = await self._tried(work, agent, draft, origin)
+            made = await self._try(work, agent, draft, origin)
             before = await work.preferences.get(origin.channel, RULES_KEY)
             rules = [rule for rule in parse_rules(before) if not _has_ended(rule, made.rule.at)]
             if await self.is_repeated(work, origin):
@@ -103,7 +103,7 @@ class StandingRules(TransactionalService):
 
         return await self.save(act)
 
-    async def _tried(self, work: UnitOfWork, agent: Agent, draft: RuleDraft, origin: Origin) -> MadeRule:
+    async def _try(self, work: UnitOfWork, agent: Agent, draft: RuleDraft, origin: Origin) -> MadeRule:
         require_may_decide(agent, origin.by, "make rules here")
         try:
             spec = self.commands.get(draft.command).spec

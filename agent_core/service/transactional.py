@@ -1,20 +1,68 @@
-"""Base of the services: saves a person's action in one short transaction, once per delivery, and wakes the agent."""
+"""Base of the services: saves a person's action once per delivery; lets others decide once an owner has left."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypedDict, TypeVar
 
+from agent_core.errors import NotFound, PersonError, SurfaceError
 from agent_core.model.agent import Agent
+from agent_core.model.decision import PolicyChange
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice, NoticeKind
-from agent_core.model.origin import Origin
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.policy import OwnerDecides
+from agent_core.oversight.policy_change import change_policy, follow_policy
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.service.succession import Succession, let_anyone_decide
+from agent_core.ports.surface import ChatSurface
+from agent_core.spending.helper_tree import list_helpers_below
+
+LOOKUP_TIMEOUT_SECONDS = 2.0
+ANYONE = PolicyChange(approvers="anyone")
+NEVER_DEMOTES = ("discord",)  # a timeout of a minute makes a guest there
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Asks the surfaces about owners; without surfaces nobody has left."""
+
+    surfaces: Sequence[ChatSurface] = ()
+
+    async def has_left(self, agent: Agent) -> bool:
+        """Whether the platform says that the agent's owner left, or is no full member any more."""
+        return await self.is_gone(agent.channel, agent.owner)
+
+    async def is_gone(self, channel: ChannelScope, person: Actor) -> bool:
+        """Whether the platform says that the person left, or is no full member any more."""
+        surface = next((each for each in self.surfaces if each.name == channel.surface), None)
+        if surface is None:
+            return False
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
+                owner = await surface.actor(channel, person)
+                return owner.kind != "member" and surface.name not in NEVER_DEMOTES
+        except NotFound as gone:
+            return gone.kind == "person"
+        except (PersonError, SurfaceError, TimeoutError):
+            return False
+
+
+async def let_anyone_decide(work: UnitOfWork, refused: OwnerDecides, at: datetime) -> None:
+    """Change the policy of the agent and its helpers, say so in the thread, and log it for the person who acted."""
+    agent = await work.agents.get(refused.agent.channel, refused.agent.home)
+    changed = change_policy(agent, ANYONE, refused.actor, at)
+    said = f"{agent.owner} is no longer a full member here; who may approve: anyone here"
+    work.audit.append(AuditEntry.on(agent, "took over", by=refused.actor, at=at, detail=said))
+    work.notes.announce(Notice.to(agent, "changed", f"{refused.actor} took over: {said}.", at))
+    work.agents.save(changed)
+    for helper in await list_helpers_below(work, changed):
+        work.agents.save(follow_policy(helper, changed))
+
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]

@@ -9,10 +9,10 @@ from decimal import Decimal
 from agent_core.errors import CommandError, NotFound
 from agent_core.model.agent import Acting, Agent, Finished, Paused, Stopped, Thinking
 from agent_core.model.ids import AgentId
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import FREE, Budget, CallKind, Usage, total_cost
 from agent_core.model.note import Note, Notice
 from agent_core.model.origin import Actor
+from agent_core.model.permissions import Lease
 from agent_core.model.records.reservation import Account
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.untrusted_content import expose

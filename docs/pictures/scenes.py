@@ -15,10 +15,10 @@ from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Succeeded, Thoughts
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, TurnId, new_id
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.note import Notice
 from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.permissions import Lease
 from agent_core.model.turn import Turn
 from agent_core.testing.files import InMemoryFiles
 from agent_core.toolset.registry import CommandContext, Commands

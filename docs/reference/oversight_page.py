@@ -9,9 +9,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import ANYONE, NO_POLICY, OWNER, Approver, ChannelPolicy
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import Approval, Approve, Policy
-from agent_core.model.lease import Lease
 from agent_core.model.origin import Actor
-from agent_core.model.standing_rule import Effect, StandingRule
+from agent_core.model.permissions import Effect, Lease, StandingRule
 from agent_core.model.turn import Turn
 from agent_core.oversight.evaluation import Allowed, Asks, Granters, Verdict, evaluate
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent

@@ -20,7 +20,7 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_450, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_560, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_100, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_950, ("agent_core/persistence",)),
     "loop": Room(2_080, ("agent_core/loop",)),
@@ -32,7 +32,7 @@ ROOMS: Mapping[str, Room] = {
     "toolset": Room(1_140, ("agent_core/toolset", "agent_core/plugins")),
     "capabilities": Room(16_450, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(870, ("agent_core/testing",)),
-    "assembly": Room(430, ("agent_core",)),
+    "assembly": Room(440, ("agent_core",)),
     "screens": Room(4_800, ("adapters",)),
     "slack and discord": Room(6_350, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_600, ("adapters/web", "adapters/terminal")),

@@ -16,8 +16,8 @@ from agent_core.model.agent import Acting, Agent, Paused
 from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.draft import FORM_LIFETIME, AgentDraft, FormDraft
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import Usage
+from agent_core.model.permissions import Lease
 from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.ports.database import Database, queue_in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent, keep

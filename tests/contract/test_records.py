@@ -11,9 +11,9 @@ from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finishe
 from agent_core.model.command import CommandCall, Failed, Interrupted, Preview, Proposal, Result, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, Reject
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.origin import ChannelScope, ThreadRef
+from agent_core.model.permissions import Lease
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_notice, a_turn, an_agent, an_entry, keep

@@ -21,7 +21,7 @@ from agent_core.model.command import (
 )
 from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject
 from agent_core.model.draft import AgentDraft
-from agent_core.model.lease import Lease
+from agent_core.model.permissions import Lease
 from agent_core.model.question import AskedQuestion, FieldKind, QuestionField, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.plugins.loaded import one_line

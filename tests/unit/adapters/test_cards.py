@@ -27,8 +27,8 @@ from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
 from agent_core.model.command import CommandCall, Failed, Interrupted, Preview, Proposal, RiskClass, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import Budget, Usage
+from agent_core.model.permissions import Lease
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import grant
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent

@@ -33,7 +33,7 @@ from agent_core.model.command import RISK_CLASSES, CommandCall
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
-from agent_core.model.lease import Lease
+from agent_core.model.permissions import Lease
 from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.service.reading.approval_queue import WaitingAgent

@@ -21,9 +21,9 @@ from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, 
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.origin import ChannelScope, ThreadRef
+from agent_core.model.permissions import Lease
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent

@@ -36,9 +36,9 @@ from agent_core.model.decision import Approval, Approve, Policy, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
-from agent_core.model.lease import Lease
 from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.origin import ChannelScope, ThreadRef
+from agent_core.model.permissions import Lease
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.service.reading.approval_queue import WaitingAgent

@@ -20,7 +20,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.draft import AgentDraft
-from agent_core.model.lease import Lease
+from agent_core.model.permissions import Lease
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 from bot.solo import SoloOptions, parse

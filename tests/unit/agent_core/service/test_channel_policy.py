@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.typed.channel_policy import needing
+from adapters.typed.policies import needing
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Awaiting

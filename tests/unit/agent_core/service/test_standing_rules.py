@@ -9,7 +9,7 @@ from agent_core.errors import InvalidInput, NotAllowed, NotFound, NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import Approver
 from agent_core.model.origin import Actor
-from agent_core.model.standing_rule import Effect, StandingRule
+from agent_core.model.permissions import Effect, StandingRule
 from agent_core.model.turn import Turn
 from agent_core.service.standing_rules import MadeRule
 from agent_core.testing.examples import ANA, BEN, CHANNEL

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent_core.model.command import CommandCall
-from agent_core.model.standing_rule import (
+from agent_core.model.permissions import (
     Condition,
     Kind,
     StandingRule,

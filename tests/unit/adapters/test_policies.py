@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.typed.policy_settings import parse_policy_change
+from adapters.typed.policies import parse_policy_change
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import PolicyChange
