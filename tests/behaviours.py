@@ -339,6 +339,7 @@ PROMISES: dict[str, str] = {
     "channel-policy:free": "What a channel's policy lets run unasked ends with the right of who chose it.",
     "channel-policy:makers": "Where the policy says so, who made an agent approves none of its execute and publish.",
     "channel-policy:at-once": "An approval by somebody who lost the right before the command starts asks again.",
+    "oversight:model": "Policies, rules, leases and two people, in any order, do what a model in plain words says.",
     "rules:allow": "A standing rule lets run what its words say; each use is counted and in the log.",
     "rules:never": "What a standing rule denies becomes no card, and an open card of it does not run.",
     "rules:never-wider": "A rule covers no path, address or shell line that can be read in two ways.",
