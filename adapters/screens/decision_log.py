@@ -24,6 +24,7 @@ JSON_FILE, CSV_FILE = "decision-log.jsonl", "decision-log.csv"
 CHANNEL_PREFIX = "channel-"
 NEWEST_ROWS = 15
 BRIEF_CHARACTERS = 80
+TEXT_DELETED = "text deleted with the agent"
 BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a CSV file in the local code page
 DECISIONS = {
     "approve": "approved",
@@ -116,6 +117,8 @@ def detail_text(entry: AuditEntry) -> str:
 
 def whole_detail(entry: AuditEntry) -> str:
     """The row's detail, for an edited command its arguments first; "" for an approval, told by `what_text`."""
+    if entry.is_blanked:
+        return TEXT_DELETED
     if entry.act == "approve":
         return ""
     return " · ".join(filter(None, (entry.given if entry.grant == "edit" else "", entry.detail)))
@@ -147,8 +150,7 @@ def csv_text(entries: Sequence[AuditEntry]) -> str:
     writer = csv.writer(table, quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     for entry in entries:
-        values = _fields(entry).values()
-        writer.writerow([_cell(" ".join(value) if isinstance(value, list) else value) for value in values])
+        writer.writerow(csv_cells(entry))
     return BYTE_ORDER_MARK + table.getvalue()
 
 
@@ -184,6 +186,11 @@ COLUMNS: Mapping[str, Callable[[AuditEntry], object]] = {
 
 def _fields(entry: AuditEntry) -> dict[str, object]:
     return {name: read(entry) for name, read in COLUMNS.items()}
+
+
+def csv_cells(entry: AuditEntry) -> list[str]:
+    """The cells of a row, in the order of COLUMNS."""
+    return [_cell(" ".join(value) if isinstance(value, list) else value) for value in _fields(entry).values()]
 
 
 def _cell(value: object) -> str:

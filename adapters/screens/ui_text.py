@@ -201,7 +201,7 @@ def deleted_text(deleted: Deleted, by: Actor) -> str:
     entries = f"{deleted.log_entries:,} {'entry' if deleted.log_entries == 1 else 'entries'}"
     said = f"{deleted.agent.name} was deleted by {by}, with its history, memory and files: {', '.join(counts)}."
     later = "".join(f" {LEFT[place]}" for place in deleted.left)
-    return f"{said}{later} The decision log keeps {entries}, which quote goals, edits and reasons."
+    return f"{said}{later} The decision log keeps {entries} without their texts: who, when and hashes."
 
 
 def size_text(size: int) -> str:

@@ -96,6 +96,9 @@ class Actor:
         return f"@{unseparated(one_line(self.display))}"
 
 
+SIGNOFF = Actor(id="signoff", display="Signoff", kind="bot")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Who asks, in which channel, and by which event. Taken from the platform, never from a button.

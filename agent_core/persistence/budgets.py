@@ -130,7 +130,7 @@ class SqlReservations(SqlRepository):
         self._buffer.queue(_REMOVE, {"the_id": reservation_id}, checked=must_exist)
 
 
-def _take(reservation: Reservation, estimate: Decimal, rows: Sequence[Row[Any]]) -> Write:
+def _take(reservation: Reservation, estimate: Decimal, rows: Sequence[Row[Any]]) -> Sequence[Write]:
     """The write that saves the reservation; raise OverBudget. The lock keeps out others of the channel meanwhile.
 
     A statement that begins after the lock sees everything that was committed before. Charging a step needs no lock,
@@ -152,7 +152,7 @@ def _take(reservation: Reservation, estimate: Decimal, rows: Sequence[Row[Any]])
         "held": to_nanodollars(reservation.held),
         "since": reservation.since,
     }
-    return Write(_PUT, columns)
+    return (Write(_PUT, columns),)
 
 
 def _account_values(account: Account, without: ReservationId | None) -> Mapping[str, Any]:

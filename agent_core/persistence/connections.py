@@ -24,7 +24,9 @@ from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.ports.database import finish_uncancelled
 
 Values: TypeAlias = Mapping[str, object]
-AGENTS, RECORDS, JOBS = range(3)  # every commit locks rows in this order, so that no two wait for each other
+# Every commit locks rows in this order, so that no two wait for each other. The heads of the decision log are the last:
+# who holds one waits for no other kind, and the next writer of the channel waits for as short as possible.
+AGENTS, RECORDS, JOBS, HEADS = range(4)
 SAVED_ELSEWHERE = "A record was saved elsewhere since it was read."
 
 
@@ -36,6 +38,7 @@ class Write:
     values: Values | Sequence[Values]
     checked: bool = False
     rank: int = RECORDS
+    place: str = ""
 
     def require_change(self, changed: int) -> None:
         """Raise Conflict if it is checked, and changed no row."""
@@ -45,17 +48,19 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class DecidedWrite:
-    """A write that depends on what the transaction reads before it.
+    """Writes that depend on what the transaction reads before them.
 
-    `lock`: a statement with which a server keeps out others from before the read until the commit; SQLite's
-    transaction does so by itself. `decide` may run more than once, and may raise an error, which saves nothing.
+    `lock`: a statement with which a server keeps out others from before the read until the commit, unless the query
+    does; SQLite's transaction does so by itself. `place`: the order within a rank.
+    `decide` may run more than once, and may raise an error, which saves nothing.
     """
 
-    lock: Executable
     query: Executable
     values: Values
-    decide: Callable[[Sequence[Row[Any]]], Write]
+    decide: Callable[[Sequence[Row[Any]]], Sequence[Write]]
+    lock: Executable | None = None
     rank: int = RECORDS
+    place: str = ""
 
 
 BufferedWrite: TypeAlias = Write | DecidedWrite
@@ -69,10 +74,11 @@ class Writes:
 
     def __call__(self, connection: Connection) -> None:
         for each in self.queued:
-            write = each
-            if isinstance(write, DecidedWrite):
-                write = write.decide(connection.execute(write.query, write.values).all())
-            write.require_change(connection.execute(write.statement, write.values).rowcount)
+            writes: Sequence[Write] = (each,) if isinstance(each, Write) else ()
+            if isinstance(each, DecidedWrite):
+                writes = each.decide(connection.execute(each.query, each.values).all())
+            for write in writes:
+                write.require_change(connection.execute(write.statement, write.values).rowcount)
 
 
 logger = logging.getLogger(__name__)
@@ -414,11 +420,13 @@ class ServerConnections:
         """Save in one transaction; raise CommitUnknown if the server went away before it answered to COMMIT."""
         async with self._engine.connect() as connection:
             for each in writes.queued:
-                write = each
-                if isinstance(write, DecidedWrite):
-                    await connection.execute(write.lock, write.values)
-                    write = write.decide((await connection.execute(write.query, write.values)).all())
-                write.require_change((await connection.execute(write.statement, write.values)).rowcount)
+                decided: Sequence[Write] = (each,) if isinstance(each, Write) else ()
+                if isinstance(each, DecidedWrite):
+                    if each.lock is not None:
+                        await connection.execute(each.lock, each.values)
+                    decided = each.decide((await connection.execute(each.query, each.values)).all())
+                for write in decided:
+                    write.require_change((await connection.execute(write.statement, write.values)).rowcount)
             try:
                 await connection.commit()
             except DBAPIError as error:

@@ -10,7 +10,6 @@ from sqlalchemy import make_url
 from agent_core.errors import CommitUnknown
 from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.bookkeeping import (
-    SqlAudit,
     SqlDeletions,
     SqlDeliveries,
     SqlFormDrafts,
@@ -19,6 +18,7 @@ from agent_core.persistence.bookkeeping import (
 )
 from agent_core.persistence.budgets import SqlChannelBudgets, SqlReservations
 from agent_core.persistence.connections import Connections, FileConnections, OutageLog, ServerConnections
+from agent_core.persistence.decision_log.repository import SqlAudit
 from agent_core.persistence.memories import SqlMemories
 from agent_core.persistence.text_search import SqlTextSearch
 from agent_core.persistence.turns import SqlNotes, SqlTurns

@@ -103,15 +103,16 @@ async def _run(url: str, work: Callable[..., Any]) -> Any:
 
 
 def _read(connection: Connection, take: Take, is_cancelled: Event) -> None:
-    with _snapshot(connection):
-        _require_head(read_version(connection))
+    with snapshot(connection):
+        require_head(read_version(connection))
         for name in NAMES:
             with closing(_lines(connection, name, is_cancelled)) as lines:  # also if `take` fails
                 take(name, lines)
 
 
 @contextmanager
-def _snapshot(connection: Connection) -> Iterator[None]:
+def snapshot(connection: Connection) -> Iterator[None]:
+    """Reads of one state of the database, whatever others save meanwhile."""
     with connection.begin():
         connection.exec_driver_sql(SNAPSHOT[connection.dialect.name])
         yield
@@ -142,7 +143,7 @@ def _start(connection: Connection, mark: str, resume: bool, is_cancelled: Event)
             raise TransferRefused("An import of this file into this database was interrupted: add --resume to go on.")
         if found == mark:
             return True
-        _require_head(found)
+        require_head(found)
         if any(connection.execute(select(_STORED[name]).limit(1)).first() for name in NAMES):
             why = "no import of this file into it was interrupted" if resume else "an import needs an empty one"
             raise TransferRefused(f"The database is not empty, and {why}.")
@@ -173,7 +174,8 @@ def _require_going_on(is_cancelled: Event) -> None:
         raise InterruptedError("The transfer was cancelled.")
 
 
-def _require_head(found: str) -> None:
+def require_head(found: str) -> None:
+    """Raise TransferRefused unless the tables are of this release."""
     if is_importing(found):
         raise TransferRefused(
             "An import of another file into this database was interrupted: use that file, or another database."

@@ -84,6 +84,7 @@ AT_REST = text("status IN ('paused', 'stopped', 'finished')")
 REMINDING = text("status NOT IN ('thinking', 'acting') AND thread IS NOT NULL AND wake_at IS NOT NULL")
 LISTED = text("(archived_at IS NULL OR archived_at < since)")
 ARCHIVED = text("archived_at >= since")
+READ = text("is_listed")  # what people read in the decision log
 RESTING = text("status != 'thinking' AND status != 'awaiting' AND status != 'acting' AND thread IS NOT NULL")
 
 metadata = MetaData()
@@ -188,7 +189,7 @@ deliveries = Table(
     sqlite_with_rowid=False,
 )
 
-audit = Table(
+audit = Table(  # a hash chain for each channel: see decision_log/chain.py
     "audit",
     metadata,
     Column("id", AnyText, primary_key=True),
@@ -196,8 +197,23 @@ audit = Table(
     Column("agent_id", AnyText, nullable=False),  # no foreign key: entries survive the agent
     Column("at", UtcDateTime, nullable=False),
     Column("data", Text, nullable=False),
+    Column("seq", Integer),  # NULL, with the next two, in entries of older releases, which are outside the chain
+    Column("texts", Text),  # also NULL once the agent is deleted
+    Column("hash", Text),
+    Column("is_listed", Boolean, nullable=False, default=True),
     Index("audit_of", "agent_id", "at"),
-    Index("audit_in", "channel", "at"),
+    Index("audit_in", "channel", "at", sqlite_where=READ, postgresql_where=READ),
+    Index("audit_chain", "channel", "seq", unique=True),
+)
+
+audit_heads = Table(  # where the chain of each channel begins, after the retention, and ends
+    "audit_heads",
+    metadata,
+    Column("channel", AnyText, primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("first_seq", Integer, nullable=False),
+    Column("first_previous", Text, nullable=False),
 )
 
 preferences = Table(

@@ -83,9 +83,8 @@ class WriteBuffer:
         self.close()
         if self._writes:
             with self._connections.outages.watch(is_write=True), translate_conflict():
-                await self._connections.write(
-                    Writes(tuple(sorted(self._writes.values(), key=lambda write: write.rank)))
-                )
+                ordered = sorted(self._writes.values(), key=lambda write: (write.rank, write.place))
+                await self._connections.write(Writes(tuple(ordered)))
 
     async def empty_journal(self) -> bool:
         """See `Deletions.empty_journal`."""

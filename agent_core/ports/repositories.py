@@ -302,7 +302,9 @@ class Deliveries(Protocol):
 class Audit(Protocol):
     """The decision log (audit log) of each channel. Entries survive the deletion of their agent.
 
-    It is append-only: nothing changes an entry, and only the operator's retention removes the oldest.
+    It is append-only: nothing changes an entry but the deletion of its agent, which deletes its texts, and only the
+    operator's retention removes the oldest. Each channel's entries are a hash chain in the order of their commits. The
+    reads leave out what is evidence only (`UNLISTED`).
     """
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
@@ -312,25 +314,29 @@ class Audit(Protocol):
         """All entries of the channel, oldest first, even those about the channel itself and about deleted agents."""
 
     async def page(
-        self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
+        self, channel: ChannelScope, *, last: int, before: str = "", upto: str = "", agent_id: AgentId | None = None
     ) -> tuple[AuditEntry, ...]:
         """The newest `last` entries of the channel, newest first.
 
         `before`: an entry's id; only older entries are returned, and none if the channel has no entry with that id.
+        `upto`: the same, with this entry itself.
         `agent_id`: only entries of that agent are returned.
         """
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         """The next `first` entries of the same agent after this one, oldest first."""
 
-    async def list_expired(self, before: datetime, *, most: int) -> tuple[str, ...]:
-        """The ids of up to `most` entries of all channels that are older than `before`, oldest first."""
-
     def append(self, entry: AuditEntry) -> None:
-        """Add an entry."""
+        """Add an entry to the end of the channel's chain; the entries of a unit of work follow each other there."""
 
-    def expire(self, ids: Sequence[str]) -> None:
-        """Delete entries by id."""
+    async def blank(self, agent: Agent) -> None:
+        """Delete the texts of the agent's entries: who, when, what kind of act and all hashes stay."""
+
+    async def expire(self, before: datetime, *, most: int) -> int:
+        """Delete up to `most` entries of a channel that are older than `before`; return how many.
+
+        They are the oldest: an entry stays as long as one before it in the channel's chain.
+        """
 
 
 class Deletions(Protocol):

@@ -166,7 +166,7 @@ class AgentLifecycle(TransactionalService):
         return await self.change(agent_id, origin, "resumed", change)
 
     async def delete(self, agent_id: AgentId, origin: Origin) -> Deleted:
-        """Delete the agent with its helpers, history, memory and files. The decision log remains.
+        """Delete the agent with its helpers, history, memory and files. The decision log remains, without texts.
 
         What cannot be removed now, because the vector index is away for instance, is removed later.
         """

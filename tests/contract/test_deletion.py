@@ -149,13 +149,9 @@ async def test_a_deletion_says_how_much_was_deleted_and_what_the_log_keeps(datab
     async with database.begin() as work:
         entries = [each for each in await work.audit.in_channel(CHANNEL) if each.agent_id]
     assert len(entries) == deleted.log_entries
-    kept = " ".join(entry.detail for entry in entries)
-    assert [each in kept for each in ("Keep secrets", "edited words", "Ducks quack.", MARK)] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+    kept = " ".join(f"{entry.detail} {entry.target} {entry.given}" for entry in entries)
+    assert [each for each in ("Keep secrets", "edited words", "Ducks quack.", "a.txt", MARK) if each in kept] == []
+    assert all(entry.is_blanked or entry.act == "deleted" for entry in entries)
 
 
 async def test_the_decision_log_counts_the_turns_of_a_deleted_agent(memory: Database) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, column, insert, table, text
 
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.ids import AgentId
@@ -18,7 +18,7 @@ from agent_core.model.records.memory import Memory, MemoryVersion, Vector
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.json_codec import encode
-from agent_core.persistence.tables import agents, audit
+from agent_core.persistence.tables import UtcDateTime, agents
 from agent_core.testing.examples import NOON, a_turn, an_agent
 from tests.standins.everyone import everyone
 from tests.tables import on_database
@@ -47,6 +47,7 @@ ADD_TURN = text(
     "INSERT INTO turns (id, channel, agent_id, number, state, stage, shown_stage, shown_as, revision, data)"
     " VALUES (:id, :channel, :agent_id, 1, 'open', 'open', '', '', 1, :data)"
 )
+FIRST_AUDIT = table("audit", *map(column, ("id", "channel", "agent_id", "data")), column("at", UtcDateTime))
 KEPT = text("SELECT id, channel, surface, name_key, status, fence, revision, data FROM agents ORDER BY id")
 
 
@@ -146,7 +147,7 @@ async def test_agents_that_an_older_release_deleted_are_erased_once_more(url: st
         connection.execute(insert(agents), {**given, **_agent(ADA)})
         for each in entries:
             columns = {"id": each.id, "channel": HERE.key, "agent_id": each.agent_id, "at": NOON, "data": encode(each)}
-            connection.execute(insert(audit), columns)
+            connection.execute(insert(FIRST_AUDIT), columns)
 
     await run(url, add)
     await schema.upgrade(url)

@@ -91,7 +91,7 @@ class AgentCommands:
     async def preview_delete(self, given: AgentArguments, context: CommandContext) -> Preview:
         """The helper with its state and its number of turns."""
         helper = await self._find(given.key, context)
-        title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays"
+        title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays, without texts"
         return Preview(title=title, body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
     @property

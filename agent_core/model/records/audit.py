@@ -16,6 +16,8 @@ from agent_core.model.turn import Turn, named_target_of
 
 NO_AGENT = AgentId("")
 RAN, ENDED = "ran", "ended"
+PROPOSED, SHOWN, REFUSED = "proposed", "shown", "refused"
+UNLISTED = frozenset({PROPOSED, SHOWN, REFUSED})  # evidence only: people do not read it in the log
 MAX_DETAIL_CHARACTERS = 200
 
 Grant: TypeAlias = Literal["", "approve", "edit", "lease", "policy", "rule"]
@@ -33,6 +35,7 @@ class AuditEntry:
     arguments); "" under a lease or a policy.
     `outcome`: "running" in the entry `ran`, how the command ended in the entry `ended`, "" in all others.
     `agent_id`: empty in an entry about the channel.
+    `is_blanked`: its detail, target and given were deleted with the agent.
     """
 
     id: str
@@ -54,6 +57,7 @@ class AuditEntry:
     grant: Grant = ""
     granted_at: datetime | None = None
     outcome: RunOutcome = ""
+    is_blanked: bool = False
 
     @classmethod
     def on(cls, agent: Agent, act: str, *, by: Actor, at: datetime, detail: str = "", turn: Turn | None = None) -> Self:
@@ -113,6 +117,10 @@ class AuditEntry:
         by = turn.ended_by or turn.approvals[-1].by
         entry = cls.on(agent, ENDED, by=by, at=at, turn=turn, detail=_detail_of(turn))
         return replace(entry, outcome=_outcome_of(turn))
+
+    def without_texts(self) -> Self:
+        """The entry as it stays in the log of a deleted agent."""
+        return replace(self, detail="", target="", given="")
 
 
 def _grant_of(approval: Approval) -> Grant:

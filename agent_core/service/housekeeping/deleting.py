@@ -23,7 +23,7 @@ from agent_core.text.lines import counted
 class Deleted:
     """A deleted agent, with how much of it and its helpers was deleted.
 
-    `log_entries`: entries of the decision log, which stay.
+    `log_entries`: entries of the decision log, which stay without their texts.
     `calls`: the notifications that stand, which are then taken back.
     `left`: where something is left, which is removed later.
     """
@@ -53,6 +53,7 @@ async def remove_family(work: UnitOfWork, eraser: Eraser, agent: Agent, by: Acto
     deleted = Deleted(agent=agent)
     for each in family:
         deleted = await _with_counts_of(work, deleted, each)
+        await work.audit.blank(each)
         logged = 1 + await _record_end_of_deleted(work, each, by, at)
         calls = await list_calls(work, each, by, at)
         work.audit.append(AuditEntry.on(each, "deleted", by=by, at=at, detail=f"{counted(each.turns, 'turn')}, {what}"))
@@ -98,5 +99,5 @@ async def _record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: 
     turn = await newest_turn(work, agent)
     if not turn or turn.state not in ("running", "interrupted"):
         return 0
-    work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at))
+    work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at).without_texts())
     return 1

@@ -3,14 +3,13 @@
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from agent_core.errors import CommandError, Conflict, DatabaseAway
 from agent_core.model.agent import Agent
-from agent_core.model.origin import Actor
+from agent_core.model.origin import SIGNOFF
 from agent_core.model.records.deletion import Retention
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.ports.database import Database, in_one_unit
 from agent_core.ports.files import Workspaces
 from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.toolset.trash import KEPT_FOR, empty_trash
@@ -19,7 +18,6 @@ logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 3600.0
 PAGE_ROWS = 100
-PRODUCT = Actor(id="signoff", display="Signoff", kind="bot")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +74,14 @@ class RetentionJob:
         while page := await self._page(before, after):
             for agent in page:
                 if not agent.head:
-                    deleted += await self.lifecycle.delete_at_rest(agent, before, PRODUCT)
+                    deleted += await self.lifecycle.delete_at_rest(agent, before, SIGNOFF)
             after = page[-1].id
         return deleted
 
     async def _expire_entries(self, before: datetime) -> int:
         expired = 0
-        while ids := await self._list_expired(before):
-            await queue_in_one_unit(self.database, partial(_expire, ids=ids))
-            expired += len(ids)
+        while number := await in_one_unit(self.database, lambda work: work.audit.expire(before, most=PAGE_ROWS)):
+            expired += number
         if expired:
             await self.lifecycle.eraser.empty_journal()
         return expired
@@ -92,11 +89,3 @@ class RetentionJob:
     async def _page(self, before: datetime, after: str) -> tuple[Agent, ...]:
         async with self.database.begin() as work:
             return await work.agents.list_at_rest(before, most=PAGE_ROWS, after=after)
-
-    async def _list_expired(self, before: datetime) -> tuple[str, ...]:
-        async with self.database.begin() as work:
-            return await work.audit.list_expired(before, most=PAGE_ROWS)
-
-
-def _expire(work: UnitOfWork, ids: tuple[str, ...]) -> None:
-    work.audit.expire(ids)

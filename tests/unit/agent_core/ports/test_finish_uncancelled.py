@@ -99,7 +99,7 @@ async def test_a_write_may_fail_after_its_caller_was_cancelled(
 ) -> None:
     connections, gate = ServerConnections(postgres), Gate()
 
-    def decide(_rows: object) -> Write:
+    def decide(_rows: object) -> list[Write]:
         gate.begun.set()  # the answer to ROLLBACK comes later
         raise Superseded(AgentId("ada"))
 

@@ -164,7 +164,8 @@ async def test_rows_of_a_deleted_agent_stay_and_are_found_by_its_name() -> None:
     lines = answer.text.splitlines()
     assert lines[0] == "Decision log of Clerk, newest first:"
     assert " · Clerk · deleted · @ben · " in lines[1]
-    assert " · Clerk · turn 1 · ran write_to_file (write) a · +1 −0 · @ana · approved · done" in lines[2]
+    ran = " · Clerk · turn 1 · ran write_to_file (write) · @ana · approved · done · text deleted with the agent"
+    assert ran in lines[2]
     assert [row.card for row in answer.log] == ["", "", ""]
 
 

@@ -1,0 +1,1 @@
+"""The decision log: a hash chain of records for each channel."""

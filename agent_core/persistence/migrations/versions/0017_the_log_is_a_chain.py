@@ -1,0 +1,43 @@
+"""Makes the decision log a hash chain for each channel. Entries of older releases stay outside it."""
+
+import json
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0017"
+down_revision = "0016"
+CHAINED = sa.text("SELECT id, data, texts FROM audit WHERE seq IS NOT NULL")
+UNCHAIN = sa.text("UPDATE audit SET data = :data WHERE id = :id")
+
+
+def upgrade() -> None:
+    op.add_column("audit", sa.Column("seq", sa.Integer()))
+    op.add_column("audit", sa.Column("texts", sa.Text()))
+    op.add_column("audit", sa.Column("hash", sa.Text()))
+    op.add_column("audit", sa.Column("is_listed", sa.Boolean(), nullable=False, server_default=sa.true()))
+    op.create_index("audit_chain", "audit", ["channel", "seq"], unique=True)
+    op.drop_index("audit_in", "audit")
+    op.execute("CREATE INDEX audit_in ON audit (channel, at) WHERE is_listed")
+    op.create_table(
+        "audit_heads",
+        sa.Column("channel", sa.Text(), primary_key=True),
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("hash", sa.Text(), nullable=False),
+        sa.Column("first_seq", sa.Integer(), nullable=False),
+        sa.Column("first_previous", sa.Text(), nullable=False),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("audit_heads")
+    op.execute("DELETE FROM audit WHERE NOT is_listed")
+    connection = op.get_bind()
+    for row in connection.execute(CHAINED).all():
+        whole = json.dumps({**json.loads(row.data), **json.loads(row.texts or "{}")})
+        connection.execute(UNCHAIN, {"id": row.id, "data": whole})
+    op.drop_index("audit_in", "audit")
+    op.drop_index("audit_chain", "audit")
+    for name in ("seq", "texts", "hash", "is_listed"):
+        op.drop_column("audit", name)
+    op.create_index("audit_in", "audit", ["channel", "at"])
