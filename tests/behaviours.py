@@ -149,6 +149,7 @@ PROMISES: dict[str, str] = {
     "program:whole": "People are shown every line of a Python program and of the modules that it imports.",
     "evidence:deleted": "The deletion of an agent leaves no text in the decision log: who, when and hashes stay.",
     "evidence:heads": "A head that was kept elsewhere tells of a cut end, and of a chain that was written anew.",
+    "evidence:kinds": "Proposals, shown cards, decisions, refusals, starts and results are records of the chain.",
     "evidence:order": "Records that are written at once follow each other, in every channel, without a gap.",
     "evidence:retention": "The retention deletes only the beginning of a chain, and a check says where it begins.",
     "evidence:tampering": "Every change, gap, reordering and insertion in the decision log is found and named.",

@@ -1,6 +1,6 @@
 """The outcome of one step of the loop, as a value: saved in one unit of work, then shown."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Self
@@ -12,10 +12,11 @@ from agent_core.model.decision import Approve
 from agent_core.model.model_calls import CallKind, Usage
 from agent_core.model.note import Note, Notice
 from agent_core.model.permissions import RULES_KEY, parse_rules, serialise_rules
-from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.audit import PROPOSED, AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import charge
+from agent_core.spending.helper_tree import as_actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,16 @@ class Outcome:
             work.memories.put(
                 self.agent, self.seen.index_key, {each.id: vector for each, vector in self.seen.placed.items()}
             )
-        for entry in self.audit:
+        for entry in (*self._proposals(), *self.audit):
             work.audit.append(entry)
         charge(work, self.agent.channel, self.spent)
+
+    def _proposals(self) -> Iterator[AuditEntry]:
+        """Entries about what the agent proposes now, also for a further time."""
+        for turn in self.turns:
+            if turn is self.made or turn.state == "proposed":
+                at = turn.asked_at or turn.proposed_at
+                yield AuditEntry.on(self.agent, PROPOSED, by=as_actor(self.agent), at=at, turn=turn)
 
 
 async def count_use(work: UnitOfWork, agent: Agent, made: Turn | None, now: datetime) -> None:

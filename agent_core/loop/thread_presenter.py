@@ -12,6 +12,8 @@ from agent_core.errors import CommandError, SurfaceBusy, SurfaceError, ThreadGon
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
+from agent_core.model.origin import SIGNOFF
+from agent_core.model.records.audit import SHOWN, AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
@@ -32,6 +34,7 @@ class ThreadPresenter:
     `addresses`: the surface's address of the card of each turn.
     `stages`: the stage of the turn that each card shows.
     `confirm`: makes sure, before each message, that this worker still has the agent.
+    `showings`: entries for the decision log about cards with an open proposal.
     `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database, each turn
     with its address and the time, or None if the platform refused its card. What a surface shows as saved is recorded
     by the save itself.
@@ -43,6 +46,7 @@ class ThreadPresenter:
     confirm: Callable[[], Awaitable[None]] = _nothing_to_confirm
     shown: list[tuple[Turn, str, datetime | None]] = field(default_factory=list)
     posted: list[Notice] = field(default_factory=list)
+    showings: list[AuditEntry] = field(default_factory=list)
     addresses: dict[TurnId, str] = field(default_factory=dict)
     stages: dict[TurnId, str] = field(default_factory=dict)
 
@@ -79,12 +83,15 @@ class ThreadPresenter:
         saved = [(turn, turn.id, self.clock.now()) for turn in turns] if self.surface.shows_what_is_saved else []
         for turn, address, at in (*self.shown, *saved):
             work.turns.mark_shown(turn, address, at)
+        for entry in self.showings:
+            work.audit.append(entry)
         for notice in (*self.posted, *(notices if self.surface.shows_what_is_saved else ())):
             work.notes.mark_posted(notice)
 
     def forget_recorded(self) -> None:
         self.shown.clear()
         self.posted.clear()
+        self.showings.clear()
 
     async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool, is_recorded: bool) -> None:
         await self._confirm()
@@ -101,6 +108,9 @@ class ThreadPresenter:
         self.addresses[turn.id], self.stages[turn.id] = address, turn.stage
         if not is_recorded:
             self.shown.append((turn, address, at))
+            if at and turn.state == "proposed":
+                entry = AuditEntry.on(agent, SHOWN, by=SIGNOFF, at=at, turn=turn)
+                self.showings.append(replace(entry, target="", shown_hash=turn.run_hash))
 
     async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post the notice or upload its file. If the file cannot be read or uploaded, post a sentence instead."""

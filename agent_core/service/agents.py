@@ -32,7 +32,7 @@ from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.service.server_questions import ServerQuestions
-from agent_core.service.transactional import TransactionalService
+from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases
 from agent_core.toolset.registry import Commands
 
@@ -105,7 +105,7 @@ class AgentDecisions(TransactionalService):
             self.waker.wake(work, agent.id)
             return await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what=decision.kind, turn_id=turn_id))
 
     async def reply(
         self,
@@ -233,7 +233,7 @@ class AgentDecisions(TransactionalService):
             self.waker.wake(work, agent.id)
             return changed, answered
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what=settlement, turn_id=turn_id))
 
     async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
         """Grant a lease for the next `times` commands of every class.

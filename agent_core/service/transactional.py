@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypedDict, TypeVar
 
-from agent_core.errors import NotFound, PersonError, SurfaceError
+from agent_core.errors import ChangedSinceShown, Conflict, NotAllowed, NotFound, PersonError, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.decision import PolicyChange
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice, NoticeKind
 from agent_core.model.origin import Actor, ChannelScope, Origin
-from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.audit import NO_AGENT, REFUSED, AuditEntry
 from agent_core.oversight.policy import OwnerDecides
 from agent_core.oversight.policy_change import change_policy, follow_policy
 from agent_core.ports.clock import Clock
@@ -78,6 +79,16 @@ class SavingParts(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What somebody tried to do to an agent or one of its turns: the decision log records if it is refused."""
+
+    origin: Origin
+    what: str
+    agent_id: AgentId | None = None
+    turn_id: TurnId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalService:
     """The ports that every service needs, and methods that save with them."""
 
@@ -102,10 +113,22 @@ class TransactionalService:
             self.waker.wake(work, agent_id)
             return changed
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what=what, agent_id=agent_id))
 
-    async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Run a unit of work. If only the owner may do this and has left, first let anyone decide from now on."""
+    async def save(self, act: Callable[[UnitOfWork], Awaitable[T]], attempt: Attempt | None = None) -> T:
+        """Run a unit of work. If only the owner may do this and has left, first let anyone decide from now on.
+
+        If the person has no right to the `attempt`, or saw another state, append that to the decision log.
+        """
+        try:
+            return await self._save(act)
+        except (NotAllowed, ChangedSinceShown) as refused:
+            if attempt:
+                with suppress(NotFound, Conflict):
+                    await in_one_unit(self.database, partial(self._record_refusal, attempt, str(refused)))
+            raise
+
+    async def _save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         try:
             return await in_one_unit(self.database, act)
         except OwnerDecides as refused:
@@ -120,6 +143,15 @@ class TransactionalService:
 
     def audit(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, detail: str = "") -> None:
         work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
+
+    async def _record_refusal(self, attempt: Attempt, why: str, work: UnitOfWork) -> None:
+        origin, now = attempt.origin, self.clock.now()
+        if origin.delivery and not await work.deliveries.first_time(f"{origin.delivery} refused", now):
+            return
+        turn = await work.turns.get(origin.channel, attempt.turn_id) if attempt.turn_id else None
+        agent = await work.agents.get(origin.channel, turn.agent_id if turn else attempt.agent_id or NO_AGENT)
+        detail = f"{attempt.what}: {why}"
+        work.audit.append(AuditEntry.on(agent, REFUSED, by=origin.by, at=now, detail=detail, turn=turn))
 
     async def is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
         """Record the platform's delivery; return whether it was recorded before. False without a delivery."""

@@ -12,7 +12,7 @@ import pytest
 import rfc8785
 from sqlalchemy import Connection, text
 
-from agent_core.errors import UnreadableRecord
+from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotAllowed, UnreadableRecord
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.ids import new_id
@@ -24,7 +24,7 @@ from agent_core.persistence.decision_log.chain import NO_HASH, digest, seal
 from agent_core.persistence.decision_log.checking import ChannelReport, Head, check_log, export_log, read_heads
 from agent_core.persistence.json_codec import encode
 from agent_core.ports.database import UnitOfWork, queue_in_one_unit
-from agent_core.testing.examples import ANA, CHANNEL, NOON, an_agent
+from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.tables import make_tables, on_database
@@ -340,6 +340,39 @@ async def test_the_deletion_of_an_agent_leaves_hashes_and_no_text(url: str) -> N
 
 def rows(connection: Connection) -> str:
     return str(connection.execute(text("SELECT * FROM audit")).all())
+
+
+@pytest.mark.proves("evidence:kinds")
+async def test_proposals_showings_decisions_refusals_and_runs_are_records(url: str) -> None:
+    write = reply_text("write_to_file", {"filename": "a.txt", "text": "one"})
+    await filled(url, 0)
+    stage = Stage(database=SqlDatabase(url), model=ScriptedModel(write, reply_text("task_complete", {"reason": "x"})))
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    guest = replace(BEN, kind="guest")
+    decide = stage.service.decisions.decide
+    for by, delivery, shown, refusal in (
+        (guest, "one", turn.control_hash, NotAllowed),
+        (guest, "one", turn.control_hash, NotAllowed),
+        (ANA, "two", "of another card", ChangedSinceShown),
+    ):
+        with pytest.raises(refusal):
+            await decide(turn.id, Approve(), replace(stage.origin(by), delivery=delivery), shown=shown)
+    await stage.decide(agent, Approve())
+    with pytest.raises(AlreadyDecided):
+        await decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    await stage.wait_until_settled(agent)
+    records: list[Any] = []
+    await export_log(url, [], lambda exported: records.extend(each.entry for each in exported))
+    of_turn = [each for each in records if each.turn_number == 1]
+    acts = ["proposed", "shown", "refused", "refused", "approve", "ran", "ended"]
+    assert [each.act for each in of_turn] == acts
+    assert {each.shown_hash for each in of_turn} == {turn.shown_hash}
+    assert of_turn[2].detail.startswith("approve: you may not approve here")
+    async with stage.database.begin() as work:
+        listed = [each.act for each in await work.audit.in_channel(CHANNEL) if each.turn_number == 1]
+    assert listed == ["approve", "ran", "ended"]
+    await stage.database.close()  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
