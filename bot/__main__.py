@@ -25,11 +25,20 @@ COMMANDS = {
     "export": "write everything to one file: a backup, or to move to another database",
     "backup": "the same as export, by the name of its most frequent use",
     "import": "restore an export into an empty database",
+    "audit": "check the decision log for changes, or export it as evidence: audit verify, heads or export",
     "address": "print the address that opens the page",
     "doctor": "say what is on, what is off, and what changes that",
 }
 RUN_ON = ("run", "web", "worker", "mcp")  # until they are told to end
-WITH_OPTIONS = ("solo", "export", "backup", "import", "sign-in", "sign-out")  # these parse the rest of the command line
+WITH_OPTIONS = (
+    "solo",
+    "export",
+    "backup",
+    "import",
+    "sign-in",
+    "sign-out",
+    "audit",
+)  # these parse the rest of the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -216,6 +216,13 @@ async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
     return await signing.sign_out(settings, rest)
 
 
+async def audit(settings: Settings, rest: Sequence[str]) -> int:
+    """Check or export the decision log."""
+    from bot.wiring import audit_commands  # only this command needs it
+
+    return await audit_commands.run(settings, rest)
+
+
 async def address(settings: Settings, _rest: Sequence[str]) -> int:
     """Print the address of the page, with its key."""
     make_home(settings)
@@ -236,6 +243,7 @@ BY_NAME: dict[str, Command] = {
     "backup": partial(export_data, name="backup"),
     "import": import_data,
     "doctor": doctor,
+    "audit": audit,
     "address": address,
 }
 

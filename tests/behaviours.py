@@ -147,6 +147,7 @@ PROMISES: dict[str, str] = {
     "program:read": "Python reads a program with the encoding and the line ends that people were shown.",
     "program:sealed": "The approved text of a Python program and of its modules is what runs.",
     "program:whole": "People are shown every line of a Python program and of the modules that it imports.",
+    "evidence:command": "`audit` says what is wrong with the log, with an exit code, and exports its records.",
     "evidence:deleted": "The deletion of an agent leaves no text in the decision log: who, when and hashes stay.",
     "evidence:heads": "A head that was kept elsewhere tells of a cut end, and of a chain that was written anew.",
     "evidence:kinds": "Proposals, shown cards, decisions, refusals, starts and results are records of the chain.",
