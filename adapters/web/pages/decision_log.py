@@ -28,20 +28,20 @@ class LogPages:
         return [*pages, *(web.get(f"{place}/{FILE}", self.file) for place in (CHANNEL, AGENT))]
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The page of the newest matching rows, or of those older than the row in `?before=`."""
+        """The page of the newest matching rows, of those older than the row in `?before=`, or from `?record=` on."""
         origin, given = self.workspace.origin(request), _given(request)
-        views, before = self.workspace.views, request.query.get("before", "")
+        views, (before, record) = self.workspace.views, (request.query.get(name, "") for name in ("before", "record"))
         agent = await views.agent(origin.channel, agent_id_of(request)) if _is_of_agent(request) else None
         return await self.workspace.answer(
             request,
             "audit.html",
             channel=channel_of(request),
             agent=agent,
-            log=await views.log.page(origin, _wanted(request, given), before=before),
+            log=await views.log.page(origin, _wanted(request, given), before=before, upto=record),
             given={name: given.get(name, "") for name in FIELDS},
             query=urlencode(given),
             outcomes=OUTCOMES,
-            is_newest=not before,
+            is_newest=not (before or record),
             files=[f"{'' if agent else CHANNEL_PREFIX}{name}" for name in (JSON_FILE, CSV_FILE)],
         )
 

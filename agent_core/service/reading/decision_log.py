@@ -78,9 +78,9 @@ class DecisionLog:
 
     database: Database
 
-    async def page(self, origin: Origin, wanted: LogFilter = EVERY_ROW, *, before: str = "") -> LogPage:
-        """The newest matching rows, or those before an entry; raise NotAllowed for bots."""
-        reading = self._reading(origin, wanted, before)
+    async def page(self, origin: Origin, wanted: LogFilter = EVERY_ROW, *, before: str = "", upto: str = "") -> LogPage:
+        """The newest matching rows, or those before an entry or up to it; raise NotAllowed for bots."""
+        reading = self._reading(origin, wanted, before, upto)
         found: list[AuditEntry] = []
         async with aclosing(reading.rows(MAX_ENTRIES_PER_PAGE)) as rows:
             async for entry in rows:
@@ -92,20 +92,25 @@ class DecisionLog:
 
     def rows(self, origin: Origin, wanted: LogFilter = EVERY_ROW) -> AsyncGenerator[AuditEntry, None]:
         """Every matching row, newest first; raise NotAllowed for bots."""
-        return self._reading(origin, wanted, "").rows(None)
+        return self._reading(origin, wanted).rows(None)
 
     async def with_cards(self, entries: Sequence[AuditEntry]) -> tuple[LogRow, ...]:
         async with self.database.begin() as work:
             return tuple([LogRow(entry, await _card_of(work, entry)) for entry in entries])
 
-    def _reading(self, origin: Origin, wanted: LogFilter, before: str) -> "_LogReader":
+    def _reading(self, origin: Origin, wanted: LogFilter, before: str = "", upto: str = "") -> "_LogReader":
         require_may_speak(origin.by, "read the decision log here")
-        return _LogReader(database=self.database, origin=origin, wanted=wanted, earlier=before, is_within=bool(before))
+        is_within = bool(before or upto)
+        return _LogReader(
+            database=self.database, origin=origin, wanted=wanted, earlier=before, upto=upto, is_within=is_within
+        )
 
 
 @dataclass(slots=True, kw_only=True)
 class _LogReader:
-    """Reads the log backwards, from its newest entry or from a given one. `earlier` is the last entry that was read.
+    """Reads the log backwards, from its newest entry or from a given one, which `upto` includes.
+
+    `earlier` is the last entry that was read.
 
     A command's end and its approval are merged into the row of its start, which names who approved and how. If an entry
     that follows is newer than the one where reading began, it is looked up among the agent's next entries. That is
@@ -116,6 +121,7 @@ class _LogReader:
     origin: Origin
     wanted: LogFilter
     earlier: str
+    upto: str
     is_within: bool
     ends: OfTurns = field(default_factory=dict)
     runs: OfTurns = field(default_factory=dict)
@@ -136,9 +142,10 @@ class _LogReader:
                 return
 
     async def _chunk(self) -> tuple[AuditEntry, ...]:
+        upto, self.upto = self.upto, ""
         async with self.database.begin() as work:
             return await work.audit.page(
-                self.origin.channel, last=CHUNK_ENTRIES, before=self.earlier, agent_id=self.wanted.agent_id
+                self.origin.channel, last=CHUNK_ENTRIES, before=self.earlier, upto=upto, agent_id=self.wanted.agent_id
             )
 
     async def _row_of(self, entry: AuditEntry) -> AuditEntry | None:

@@ -40,7 +40,7 @@ async def get(ana: PageChat, path: str, **asked: str) -> str:
 def rows(page: str) -> list[str]:
     return [
         " ".join(text_of(row.replace("</td>", " </td>")).split())
-        for row in re.findall(r"<tr><td data-label=.*?</tr>", page, re.DOTALL)
+        for row in re.findall(r"<tr id=[^>]*><td data-label=.*?</tr>", page, re.DOTALL)
     ]
 
 
@@ -122,3 +122,15 @@ async def test_a_reply_that_could_not_be_used_is_folded_away_and_in_no_table(tmp
         assert "⟨U+202E⟩" in folded[0]
         assert "tea tea tea" not in page.replace(folded[0], "")
         assert "tea tea tea" not in await get(ana, CHANNEL)
+
+
+@pytest.mark.proves("evidence:link")
+async def test_each_record_has_a_link_that_shows_it_as_long_as_it_is_there(
+    ana: PageChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await get(ana, f"{CHANNEL}/audit")
+    links = re.findall(r'<tr id="(\w+)"><td data-label="When"><a href="([^"]+)\?record=(\w+)#(\w+)"', page)
+    assert [{one, record, anchor} for one, _, record, anchor in links] == [{one} for one, *_ in links]
+    monkeypatch.setattr("agent_core.service.reading.decision_log.PAGE_ROWS", 1)
+    for (one, path, *_), row in zip(links, rows(page), strict=True):
+        assert rows(await get(ana, path, record=one)) == [row]
