@@ -92,7 +92,7 @@ class Oversight(RuleBasedStateMachine):
         before = self.agent.channel_policy
         free = {each: who for each, who in before.free_by.items() if each != risk}
         free |= {risk: PEOPLE[by]} if need == "free" else {}
-        self._set(replace(before, needs={**before.needs, risk: need}, free_by=free, free_at=NOON))
+        self._set(replace(before, needs={**before.needs, risk: need}, free_by=free, free_at=NOON))  # type: ignore[dict-item]
         had = self.model.needs.get(risk, ("", ""))[0]
         self.model.needs[risk] = (need, by)
         is_tighter = (need != "free" and had in ("", "free")) or (need == "two" and had != "two")
