@@ -100,9 +100,9 @@ def _time(day: str, time: str | None) -> datetime:
     """The time in UTC; without an hour the end of the day."""
     try:
         found = datetime.fromisoformat(f"{day} {time or '00:00'}").replace(tzinfo=UTC)
-    except ValueError:
+        return found if time else found + timedelta(days=1)
+    except (ValueError, OverflowError):
         raise InvalidInput({"rules": HOW_RULES}) from None
-    return found if time else found + timedelta(days=1)
 
 
 def offers(turn: Turn) -> tuple[RuleDraft, ...]:
@@ -121,9 +121,12 @@ def offers(turn: Turn) -> tuple[RuleDraft, ...]:
 def _wider(name: str, value: str) -> Iterator[Condition]:
     if name in PATHS:
         folder, ending = posixpath.dirname(value), posixpath.splitext(value)[1]
+        if set(value) & set("*?["):
+            return
         yield Condition(name, "in", f"{folder}/**" if folder else f"*{ending}")
     elif name == "url" and (found := PLAIN_URL.fullmatch(value)):
         yield Condition(name, "on", found["host"].lower())
     elif name == "command_line":
         words = value.split(" ")
-        yield from (Condition(name, "runs", " ".join(words[:count])) for count in (2, 1) if len(words) > count)
+        if len(words) > 2:
+            yield Condition(name, "runs", " ".join(words[:2]))

@@ -8,14 +8,14 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import normpath
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from agent_core.model.channel_policy import stored_actor
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
-from agent_core.text.lines import counted, listed, quoted
+from agent_core.text.lines import counted, listed
 
 QUIETER: dict[RiskClass, tuple[RiskClass, ...]] = {"network": ("read", "write"), "read": ()}
 
@@ -63,7 +63,8 @@ def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
 
 
 RULES_KEY = "rules"  # the channel's preference that holds its rules
-MAX_RULES, MAX_VALUE_CHARACTERS, MAX_USES = 50, 500, 1_000
+MAX_RULES, MAX_CONDITIONS, MAX_VALUE_CHARACTERS, MAX_USES, MAX_PARTS = 50, 10, 500, 1_000, 20
+READ_OTHERWISE = ("filename", "directory", "clone_path", "url", "command_line", "args")  # than letter by letter
 Kind: TypeAlias = Literal["is", "begins", "in", "on", "runs"]
 Effect: TypeAlias = Literal["allow", "never"]
 # Only what can be read in one way: no user name, no backslash, no quoting, nothing that a shell would expand.
@@ -83,15 +84,18 @@ class Condition:
     value: str
 
     def __str__(self) -> str:
-        shown = self.value if self.kind in ("in", "on") else quoted(self.value, MAX_VALUE_CHARACTERS)
-        return f"{self.argument} {self.kind} {shown}"
+        more = {"on": " or its subdomains, wherever they lead", "runs": " and whatever follows"}.get(self.kind, "")
+        shown = self.value if self.kind in ("in", "on") else _shown(self.value)
+        return f"{self.argument} {self.kind} {shown}{more}"
 
-    def fits(self, arguments: Mapping[str, object]) -> bool:
-        """Whether the argument was given, and is so. What can be read in two ways is not."""
+    def fits(self, arguments: Mapping[str, object]) -> bool | None:
+        """Whether the argument was given, and is so; None for what can be read in more than one way."""
         value = arguments.get(self.argument)
         if not isinstance(value, str):
             return self.kind == "is" and value is not None and json.dumps(value) == self.value
         match self.kind:
+            case "is" if value != self.value and _without_dots(value) == self.value:
+                return None
             case "is":
                 return value == self.value
             case "begins":
@@ -101,7 +105,7 @@ class Condition:
             case "on":
                 found = PLAIN_URL.fullmatch(value)
                 host = found["host"].lower() if found else ""
-                return host == self.value or host.endswith(f".{self.value}")
+                return host == self.value or host.endswith(f".{self.value}") if found else None
             case "runs":
                 return _begins_with(value, self.value.split(" "))
 
@@ -146,14 +150,22 @@ class StandingRule:
         times = f", {counted(self.left, 'more time')}" if self.left is not None else ""
         return f"{verb} {self.command}{which}{whom}{until}{times}"
 
-    def applies(self, turn: Turn, now: datetime) -> bool:
-        """Whether the rule is about this turn and still holds; its maker's right is another question."""
-        is_about = self.command == turn.call.name and self.agent_id in (None, turn.agent_id)
+    def applies(self, turn: Turn, now: datetime, home: AgentId | None = None) -> bool:
+        """Whether the rule is about this turn and still holds; its maker's right is another question.
+
+        One that allows covers only what can be read in one way, and no argument that its words do not name. One that
+        denies holds for what may be meant too, and for the helpers of its agent (`home`: the root agent of the turn's).
+        """
+        is_about = self.command == turn.call.name and self.agent_id in (None, turn.agent_id, home)
         if not is_about or (self.until is not None and now >= self.until):
             return False
-        if self.effect == "allow" and not (set(turn.risks) <= set(self.risks) and self.source == turn.source):
-            return False
-        return all(condition.fits(turn.call.arguments) for condition in self.conditions)
+        given = turn.call.arguments
+        fits = [condition.fits(given) for condition in self.conditions]
+        if self.effect == "never":
+            return False not in fits
+        named = {*self.others, *(condition.argument for condition in self.conditions)}
+        is_same = set(turn.risks) <= set(self.risks) and self.source == turn.source
+        return is_same and set(given) <= named and all(fits)
 
     def use(self) -> "StandingRule":
         """The rule after it let one more command run."""
@@ -162,19 +174,24 @@ class StandingRule:
 
 def rule_problem(rule: StandingRule, arguments: Sequence[str]) -> str:
     """Why a rule cannot be made, as a sentence; `arguments`: those that the command has. "" if it can."""
-    if unknown := [each.argument for each in rule.conditions if each.argument not in arguments]:
-        has = listed(arguments) if arguments else "none"
-        return f"{rule.command} has no argument {unknown[0][:60]}. Its arguments: {has}."
-    for each in rule.conditions:
-        if not each.value.strip() or len(each.value) > MAX_VALUE_CHARACTERS or not _is_usable(each):
-            return f"The condition on {each.argument} would cover nothing, or could be read in two ways."
-    if rule.effect == "allow" and not rule.conditions and set(rule.risks) - {"read"}:
-        return f"A rule for {rule.command} needs a condition: with any arguments it would allow everything."
-    if rule.left is not None and not 1 <= rule.left <= MAX_USES:
-        return f"A number of commands from 1 to {MAX_USES:,}."
-    if rule.until is not None and rule.until <= rule.at:
-        return "That time is past."
-    return ""
+    unknown = [each.argument for each in rule.conditions if each.argument not in arguments]
+    bad = [each.argument for each in rule.conditions if not _is_usable(each)]
+    has = listed(arguments) if arguments else "none"
+    is_wide = rule.effect == "allow" and not rule.conditions and set(rule.risks) - {"read"}
+    problems = (
+        f"{rule.command} has no argument {unknown[0][:60]}. Its arguments: {has}." if unknown else "",
+        f"The condition on {bad[0]} would cover nothing, or could be read in two ways." if bad else "",
+        f"A rule has at most {MAX_CONDITIONS} conditions." if len(rule.conditions) > MAX_CONDITIONS else "",
+        f"A rule for {rule.command} needs a condition: with any arguments it would allow everything."
+        if is_wide
+        else "",
+        f"A number of commands from 1 to {MAX_USES:,}."
+        if rule.left is not None and not 1 <= rule.left <= MAX_USES
+        else "",
+        "What never runs has no number: give it a time with until." if rule.effect == "never" and rule.left else "",
+        "That time is past." if rule.until is not None and rule.until <= rule.at else "",
+    )
+    return next(filter(None, problems), "")
 
 
 def is_closed_while_exposed(turn: Turn) -> bool:
@@ -186,7 +203,7 @@ def is_closed_while_exposed(turn: Turn) -> bool:
 def parse_rules(text: str | None) -> tuple[StandingRule, ...]:
     """Parse the stored rules of a channel; raise ValueError if this release cannot read them."""
     try:
-        return tuple(map(_rule, json.loads(text))) if text else ()
+        return tuple(map(_rule, [*json.loads(text)])) if text else ()
     except (TypeError, KeyError, AttributeError) as fault:
         raise ValueError("The rules of the channel cannot be read.") from fault
 
@@ -197,6 +214,9 @@ def serialise_rules(rules: Sequence[StandingRule]) -> str:
 
 
 def _rule(stored: Mapping[str, Any]) -> StandingRule:
+    kinds = {each["kind"] for each in stored["conditions"]}
+    if stored["effect"] not in get_args(Effect) or not isinstance(stored["command"], str) or kinds - {*get_args(Kind)}:
+        raise ValueError("A rule of another release.")
     at, until = stored["at"], stored["until"]
     changed = {
         "by": stored_actor(stored["by"]),
@@ -210,26 +230,47 @@ def _rule(stored: Mapping[str, Any]) -> StandingRule:
 
 
 def _is_usable(condition: Condition) -> bool:
+    if not condition.value.strip() or len(condition.value) > MAX_VALUE_CHARACTERS:
+        return False
     match condition.kind:
         case "in":
-            return _is_plain_path(condition.value)
+            parts = condition.value.split("/")
+            return _is_plain_path(condition.value) and len(parts) <= MAX_PARTS and parts.count("**") <= 2
         case "on":
             host, found = condition.value, PLAIN_URL.fullmatch(f"https://{condition.value}")
-            return bool(found and found["host"] == host == host.lower() and "." in host)
+            is_name = "." in host and not host.rpartition(".")[2].isdecimal()
+            return bool(found and found["host"] == host == host.lower() and is_name)
         case "runs":
-            return _begins_with(condition.value, condition.value.split(" "))
+            return _begins_with(condition.value, condition.value.split(" ")) is True
+        case "begins":
+            return condition.argument not in READ_OTHERWISE
         case _:
             return True
 
 
+def _shown(value: str) -> str:
+    """A text in quotation marks, on one line, with every character that cannot be seen as its code."""
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in quoted)
+
+
+def _without_dots(path: str) -> str:
+    """The path without what means nothing in it."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
 def _is_plain_path(path: str) -> bool:
     """Whether it is relative, in its normal form, and does not leave the folder."""
-    return bool(path) and path == normpath(path) and not path.startswith(("/", "..")) and "\\" not in path
+    is_normal = bool(path) and path == normpath(path) and path.isprintable()
+    return is_normal and not path.startswith(("/", "..")) and "\\" not in path
 
 
-def _is_in(path: str, pattern: str) -> bool:
+def _is_in(path: str, pattern: str) -> bool | None:
     """Whether the path fits the pattern, part by part: `*` within a name, `**` for any number of folders."""
-    return _is_plain_path(path) and _parts_fit(path.split("/"), pattern.split("/"))
+    if _is_plain_path(path):
+        return _parts_fit(path.split("/"), pattern.split("/"))
+    plain = _without_dots(path)
+    return False if _is_plain_path(plain) and not _parts_fit(plain.split("/"), pattern.split("/")) else None
 
 
 def _parts_fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
@@ -241,8 +282,12 @@ def _parts_fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
     return bool(parts) and fnmatchcase(parts[0], first) and _parts_fit(parts[1:], rest)
 
 
-def _begins_with(line: str, words: Sequence[str]) -> bool:
-    """Whether a shell line consists of plain words, of which these are the first; the program is no assignment."""
+def _begins_with(line: str, words: Sequence[str]) -> bool | None:
+    """Whether a shell line consists of plain words, of which these are the first; the program is no assignment.
+
+    None for another line that names the program.
+    """
     given = line.split(" ")
-    is_plain = all(PLAIN_WORD.fullmatch(word) for word in given) and "=" not in given[0]
-    return is_plain and given[: len(words)] == list(words)
+    if all(PLAIN_WORD.fullmatch(word) for word in given) and "=" not in given[0]:
+        return given[: len(words)] == list(words)
+    return None if words[0] in re.sub(r"[\\'\"]", "", line) else False

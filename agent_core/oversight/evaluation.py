@@ -119,7 +119,9 @@ def why_never(agent: Agent, turn: Turn, now: datetime) -> str:
     """Why the command does not run in the channel, whoever approves it, as a sentence; "" if it may."""
     if denied := denied_classes(agent, turn):
         return never_text(turn.call.name, denied)
-    never = next((rule for rule in agent.read_rules if rule.effect == "never" and rule.applies(turn, now)), None)
+    never = next(
+        (rule for rule in agent.read_rules if rule.effect == "never" and rule.applies(turn, now, agent.home)), None
+    )
     return f"A rule of {never.by} says: {never.words}." if never else ""
 
 
@@ -135,7 +137,9 @@ def why_not_allowed_now(agent: Agent, turn: Turn, now: datetime, people: Mapping
     decision = turn.approvals[-1].decision
     if isinstance(decision, Approve) and decision.under:
         is_open = not requires_approval(agent, turn)
-        return "" if is_open and _still_holds(agent, turn, decision, now) else PERMISSION_ENDED
+        last = people.get(turn.approvals[-1].by.id, turn.approvals[-1].by)
+        holds = is_open and last is not None and _still_holds(agent, turn, decision, now, last)
+        return "" if holds else PERMISSION_ENDED
     for by in (approval.by for approval in turn.approvals):
         present = people.get(by.id, by)
         if present is None or not may_approve(agent, turn, present):
@@ -143,19 +147,22 @@ def why_not_allowed_now(agent: Agent, turn: Turn, now: datetime, people: Mapping
     return ""
 
 
-def _still_holds(agent: Agent, turn: Turn, decision: Approve, now: datetime) -> bool:
-    """Whether the lease, rule or free classes under which the turn was allowed are still there and cover it."""
-    lease, last = agent.lease, turn.approvals[-1].by
+def _still_holds(agent: Agent, turn: Turn, decision: Approve, now: datetime, last: Actor) -> bool:
+    """Whether the lease, rule or free classes under which the turn was allowed are still there and cover it.
+
+    `last`: whose permission it is, as the platform knows them now.
+    """
+    lease = agent.lease
     match decision.under:
         case "lease":
             is_same = lease is not None and lease.granted_at == decision.granted_at and not lease.paused_by
-            return lease is not None and is_same and lease.covers(turn) and may_approve(agent, turn, lease.granted_by)
+            return lease is not None and is_same and lease.covers(turn) and may_approve(agent, turn, last)
         case "rule":
             rules = (rule for rule in agent.read_rules if rule.id == decision.rule_id)
             is_there = any(rule.applies(turn, now) for rule in rules)
             return is_there and _is_open_to_rules(agent, turn) and may_approve(agent, turn, last)
         case _:
-            stored = Granters(people=(last, agent.free_chooser, *agent.channel_policy.free_by.values()))
+            stored = Granters(people=(last, *agent.channel_policy.free_by.values()))
             return _free(agent, turn, stored) is not None
 
 

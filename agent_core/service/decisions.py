@@ -6,7 +6,7 @@ from datetime import datetime
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, UnusableReply
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.command import Interrupted, Succeeded
-from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
+from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
 from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
@@ -74,6 +74,9 @@ def _require_approvable_by(
     The approval of a first person who may not approve any more no longer counts. What that person edited, and the card
     shows, is then what this one approves, as the first.
     """
+    edited = replace(turn, approvals=(Approval(by, at, decision),)) if isinstance(decision, ApproveEdited) else turn
+    if why := why_never(agent, edited, at):
+        raise NotPossible(why)
     verdict = evaluate(agent, turn, at, person=by)
     if isinstance(verdict, Denied):
         raise verdict.error

@@ -21,7 +21,7 @@ from agent_core.model.permissions import (
 )
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import may_decide, require_may_decide
+from agent_core.oversight.policy import may_decide, require_may_change, require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 from agent_core.toolset.registry import Commands
@@ -58,7 +58,7 @@ class StandingRules(TransactionalService):
     async def list_rules(self, channel: ChannelScope) -> tuple[StandingRule, ...]:
         """The rules of a channel in the order in which they were made."""
         async with self.database.begin() as work:
-            return parse_rules(await work.preferences.get(channel, RULES_KEY))
+            return _readable(await work.preferences.get(channel, RULES_KEY))
 
     async def try_out(self, agent_id: AgentId, draft: RuleDraft, origin: Origin) -> MadeRule:
         """The rule as `make` would make it; nothing is saved. Raise NotAllowed, InvalidInput."""
@@ -72,7 +72,9 @@ class StandingRules(TransactionalService):
             agent = await work.agents.get(origin.channel, agent_id)
             made = await self._try(work, agent, draft, origin)
             before = await work.preferences.get(origin.channel, RULES_KEY)
-            rules = [rule for rule in parse_rules(before) if not _has_ended(rule, made.rule.at)]
+            rules = [rule for rule in _readable(before) if not (rule.until and made.rule.at >= rule.until)]
+            if len(rules) >= MAX_RULES:
+                rules = [rule for rule in rules if rule.left != 0]
             if await self.is_repeated(work, origin):
                 return made
             if len(rules) >= MAX_RULES:
@@ -89,12 +91,13 @@ class StandingRules(TransactionalService):
         async def act(work: UnitOfWork) -> StandingRule:
             agent = await work.agents.get(origin.channel, agent_id)
             before = await work.preferences.get(origin.channel, RULES_KEY)
-            rules = parse_rules(before)
+            rules = _readable(before)
             found = [rule for rule in rules if rule.short_id == rule_id.strip().lower()]
             if not found:
                 raise NotFound("rule", rule_id[:20])
-            if found[0].by.id != origin.by.id:
+            if found[0].effect == "never" or found[0].by.id != origin.by.id:
                 require_may_decide(agent, origin.by, "revoke rules here")
+                _require_for_all(agent, origin, is_for_all=found[0].agent_id != agent.id)
             if not await self.is_repeated(work, origin):
                 left = [rule for rule in rules if rule not in found]
                 work.preferences.exchange(origin.channel, RULES_KEY, before, serialise_rules(left))
@@ -105,12 +108,15 @@ class StandingRules(TransactionalService):
 
     async def _try(self, work: UnitOfWork, agent: Agent, draft: RuleDraft, origin: Origin) -> MadeRule:
         require_may_decide(agent, origin.by, "make rules here")
+        _require_for_all(agent, origin, is_for_all=draft.is_for_all)
         try:
             spec = self.commands.get(draft.command).spec
         except UnusableReply as unknown:
             raise InvalidInput({"rules": f"Rules: {unknown.brief or unknown}"}) from unknown
         if draft.effect == "allow":
             _require_allowable(agent, spec, origin)
+        elif spec.finishes:
+            raise InvalidInput({"rules": f"Nothing was changed. {spec.name} ends the work, which no rule denies."})
         now, properties = self.clock.now(), spec.parameters.get("properties")
         names = [*properties] if isinstance(properties, dict) else []
         named = {condition.argument for condition in draft.conditions}
@@ -161,8 +167,18 @@ def _require_allowable(agent: Agent, spec: CommandSpec, origin: Origin) -> None:
         raise InvalidInput({"rules": f"Nothing was changed. {spec.name} {next(filter(None, why))}."})
 
 
-def _has_ended(rule: StandingRule, now: datetime) -> bool:
-    return rule.left == 0 or (rule.until is not None and now >= rule.until)
+def _require_for_all(agent: Agent, origin: Origin, *, is_for_all: bool) -> None:
+    """Raise NotAllowed for a rule about other agents, unless the person may change the channel's policy."""
+    if is_for_all:
+        require_may_change(agent.channel_policy, origin)
+
+
+def _readable(text: str | None) -> tuple[StandingRule, ...]:
+    """The stored rules; none if this release cannot read them, so that the next one that is made replaces them."""
+    try:
+        return parse_rules(text)
+    except ValueError:
+        return ()
 
 
 def sleeping_text(rule: StandingRule, agents: Sequence[Agent]) -> str:
@@ -170,6 +186,7 @@ def sleeping_text(rule: StandingRule, agents: Sequence[Agent]) -> str:
     if rule.effect == "never":
         return ""
     own = [agent for agent in agents if rule.agent_id in (None, agent.id)]
-    if own and not any(may_decide(agent, rule.by) for agent in own):
+    bars = [agent.channel_policy.bars_maker(rule.by, agent.owner, rule.risks) for agent in own]
+    if own and not any(may_decide(each, rule.by) and not barred for each, barred in zip(own, bars, strict=True)):
         return f"sleeps: {rule.by} may not approve here any more"
     return "" if own else "sleeps: its agent is not here"

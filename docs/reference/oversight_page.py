@@ -66,7 +66,9 @@ def unattended(need: str, lease: str, ceiling: str, risk: RiskClass, *, exposed:
     own, needs = NEEDS[need]
     channel = ChannelPolicy(needs=needs, free_by=dict.fromkeys(RISK_CLASSES, ANA), free_at=NOON)  # type: ignore[arg-type]
     effect: Effect = "allow" if need == "a rule allows it" else "never"
-    rule = StandingRule(id="r", effect=effect, command="write_file", by=ANA, at=NOON, risks=RISK_CLASSES)
+    rule = StandingRule(
+        id="r", effect=effect, command="write_file", by=ANA, at=NOON, risks=RISK_CLASSES, others=("path", "text")
+    )
     agent = an_agent(policy=own, read_policy=channel, lease=LEASES[lease], exposed=exposed, free_at=NOON)
     agent = replace(agent, read_rules=(rule,) if "rule" in need else ())
     return agent, a_turn(agent, risks=(risk,), **CEILINGS[ceiling]), EVERYBODY

@@ -116,6 +116,7 @@ class Oversight(RuleBasedStateMachine):
             by=PEOPLE[by],
             at=NOON,
             risks=(risk,),
+            others=("n",),
             left=left,
         )
         self.agent = replace(self.agent, read_rules=(*self.agent.read_rules, made))

@@ -1,5 +1,6 @@
 """Pages with the policies of an agent and a channel, and the standing rules: show, and save what was changed."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from aiohttp import web
@@ -20,7 +21,8 @@ from adapters.web.requests import (
     redirect_to,
     redirect_to_parent,
 )
-from agent_core.errors import InvalidInput
+from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.command import text_digest
 from agent_core.model.decision import PolicyChange
 from agent_core.model.ids import TurnId
 from agent_core.service.standing_rules import MadeRule, RuleDraft
@@ -142,6 +144,7 @@ class RulesPage:
             agent=agent,
             turn=turn_id,
             suggested=await self._try_offers(request, turn_id) if may and turn_id else (),
+            digest_of=digest_of,
             rules=[(rule, rule_line(rule, agents)) for rule in rules],
             how=HOW_RULES,
             is_own=is_own(channel),
@@ -164,24 +167,23 @@ class RulesPage:
             if effect not in ("allow", "never"):
                 raise InvalidInput({"rules": HOW_RULES})
             return parse_rule("allow" if effect == "allow" else "never", rest)
-        drafts = await self._read_offers(request, form.get("turn", ""))
-        chosen = form.get("suggested", "")
-        if not (chosen.isdecimal() and int(chosen) < len(drafts)):
-            raise InvalidInput({"rules": "Choose one of the rules, or write one."})
+        offered = await self._try_offers(request, form.get("turn", ""))
+        draft = next((draft for draft, made in offered if digest_of(made) == form.get("suggested")), None)
+        if draft is None:
+            raise InvalidInput({"rules": "Nothing was saved: these are the rules that fit the command as it is now."})
         limits = "; ".join(filter(None, (form.get("times", "") and f"for {form['times']}", form.get("until", ""))))
-        return replace(with_limits(drafts[int(chosen)], limits), is_for_all=bool(form.get("all")))
+        return replace(with_limits(draft, limits), is_for_all=bool(form.get("all")))
 
-    async def _read_offers(self, request: web.Request, turn_id: str) -> tuple[RuleDraft, ...]:
-        _, turn = await self.workspace.views.turn(channel_of(request), TurnId(turn_id))
-        return offers(turn)
-
-    async def _try_offers(self, request: web.Request, turn_id: str) -> list[tuple[int, MadeRule]]:
+    async def _try_offers(self, request: web.Request, turn_id: str) -> list[tuple[RuleDraft, MadeRule]]:
         """What the turn suggests and may be made, each with past turns that it would have covered."""
-        found: list[tuple[int, MadeRule]] = []
-        for number, draft in enumerate(await self._read_offers(request, turn_id)):
-            try:
-                origin = self.workspace.own(request)
-                found.append((number, await self.workspace.rules.try_out(agent_id_of(request), draft, origin)))
-            except InvalidInput:
-                continue
+        _, turn = await self.workspace.views.turn(channel_of(request), TurnId(turn_id))
+        origin, found = self.workspace.own(request), []
+        for draft in offers(turn):
+            with suppress(InvalidInput, NotAllowed):
+                found.append((draft, await self.workspace.rules.try_out(agent_id_of(request), draft, origin)))
         return found
+
+
+def digest_of(made: MadeRule) -> str:
+    """What the form sends for a suggested rule, so that no other one is saved than was shown."""
+    return text_digest(made.rule.words)

@@ -36,8 +36,10 @@ async def test_a_card_leads_to_rules_that_it_suggests_and_the_saved_one_covers_w
     card = await ana.asks("write_to_file")
     turn = (await ana.page()).partition("/rules?turn=")[2].partition('"')[0]
     page = html.unescape(await ana.page(f"/rules?turn={turn}"))
-    assert page.index("filename is “docs/0.txt”") < page.index(WORDS)
-    status, page = await rules(ana, turn=turn, suggested="1", times="2")
+    assert page.index('filename is "docs/0.txt"') < page.index(WORDS)
+    chosen = [part.partition('"')[0] for part in page.split('name="suggested" value="')[1:]]
+    assert (await rules(ana, turn=turn, suggested="0"))[0] == 422
+    status, page = await rules(ana, turn=turn, suggested=chosen[1], times="2")
     assert (status, f"{WORDS}, 2 more times · by @ana · ran 0 times" in page) == (200, True)
     await card.press("Approve")
     assert "other.txt" in (await ana.asks("write_to_file")).text

@@ -81,8 +81,56 @@ def test_a_condition_fits_what_it_says_and_nothing_else(
 ) -> None:
     condition = Condition("argument", kind, value)
     assert [given for given in covered if not condition.fits({"argument": given})] == []
-    assert [given for given in other if condition.fits({"argument": given})] == []
+    assert [given for given in other if condition.fits({"argument": given}) is True] == []
     assert not condition.fits({"another": value})
+
+
+@pytest.mark.proves("rules:never")
+@pytest.mark.parametrize(
+    ("kind", "value", "denied", "allowed"),
+    [
+        (
+            "in",
+            "secrets/**",
+            ["secrets/a", "secrets//a", "./secrets/a", "secrets/./a", "x/../secrets/a", "/secrets/a"],
+            ["a"],
+        ),
+        ("is", "key", ["key", "./key", ".//key"], ["key2", "x/key"]),
+        (
+            "on",
+            "evil.com",
+            ["https://evil.com/", " https://evil.com", "https://evil.com/a b", "https://ｅvil.com"],
+            ["https://a.org"],
+        ),
+        (
+            "runs",
+            "git push",
+            ["git push", "git  push", "true; git push", "'git' push", "g\\it push > a"],
+            ["git status", "ls | wc"],
+        ),
+    ],
+)
+def test_a_rule_that_denies_holds_for_what_may_be_meant(
+    kind: Kind, value: str, denied: list[str], allowed: list[str]
+) -> None:
+    condition = Condition("argument", kind, value)
+    assert [given for given in denied if condition.fits({"argument": given}) is False] == []
+    assert [given for given in allowed if condition.fits({"argument": given}) is not False] == []
+
+
+def test_an_argument_that_the_words_do_not_name_is_not_covered() -> None:
+    turn = a_turn(an_agent(), risks=("read",))
+    call = CommandCall("read_file", {"path": "docs/a.md", "share_with": "eve"})
+    turn = replace(turn, proposal=replace(turn.proposal, call=call))
+    rule = replace(RULE, conditions=(Condition("path", "in", "docs/**"),), others=("start",))
+    assert not rule.applies(turn, NOON)
+    assert replace(rule, effect="never").applies(turn, NOON)
+
+
+def test_words_show_what_cannot_be_seen() -> None:
+    rule = replace(RULE, conditions=(Condition("path", "is", " a\n\u202eb"),))
+    assert '"path" is' not in rule.words
+    assert 'path is " a\\n\\u202eb"' in rule.words
 
 
 def test_a_number_is_not_the_text_that_is_written_alike() -> None:
@@ -125,6 +173,12 @@ def test_a_rule_applies_to_its_command_agent_time_classes_and_source_alone(chang
         ({"conditions": (Condition("path", "on", "*.org"),)}, "read in two ways"),
         ({"conditions": (Condition("path", "runs", "sh -c $x"),)}, "read in two ways"),
         ({"risks": ("write",)}, "needs a condition: with any arguments it would allow everything"),
+        ({"conditions": (Condition("path", "in", "**/" * 3 + "a"),)}, "read in two ways"),
+        ({"conditions": (Condition("path", "in", "a\nb"),)}, "read in two ways"),
+        ({"conditions": (Condition("url", "begins", "https://a.org"),)}, "no argument url"),
+        ({"conditions": (Condition("path", "on", "0.1"),)}, "read in two ways"),
+        ({"conditions": (Condition("path", "is", "a"),) * 11}, "at most 10 conditions"),
+        ({"effect": "never", "left": 1}, "has no number"),
         ({"left": 0}, "from 1 to 1,000"),
         ({"until": NOON}, "That time is past"),
     ],
@@ -138,8 +192,10 @@ def test_rules_are_stored_and_read_again() -> None:
     rule = replace(RULE, conditions=(Condition("path", "in", "docs/**"),), until=NOON, left=3, agent_name="Ada")
     assert parse_rules(serialise_rules([rule])) == (rule,)
     assert "Always allow read_file with path in docs/** for all agents here until 14 March 2026" in rule.words
-    with pytest.raises(ValueError, match="cannot be read"):
-        parse_rules('[{"id": "x"}]')
+    text = serialise_rules([rule])
+    for newer in ("[{}]", "1", "null", text.replace('"in"', '"near"'), text.replace('"allow"', '"maybe"')):
+        with pytest.raises(ValueError, match="rule"):
+            parse_rules(newer)
 
 
 def test_network_writes_and_programs_are_closed_after_untrusted_content() -> None:

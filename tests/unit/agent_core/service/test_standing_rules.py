@@ -6,14 +6,15 @@ import pytest
 
 from adapters.typed.standing_rules import parse_rule
 from agent_core.errors import InvalidInput, NotAllowed, NotFound, NotPossible
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Acting, Agent
 from agent_core.model.channel_policy import Approver
+from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.origin import Actor
-from agent_core.model.permissions import Effect, StandingRule
+from agent_core.model.permissions import RULES_KEY, Effect, StandingRule
 from agent_core.model.turn import Turn
 from agent_core.service.standing_rules import MadeRule
 from agent_core.testing.examples import ANA, BEN, CHANNEL
-from tests.unit.agent_core.service.test_channel_policy import LEADS, Team, approvers, of_class
+from tests.unit.agent_core.service.test_channel_policy import LEAD, LEADS, Directory, Team, approvers, of_class
 
 
 class Ruled(Team):
@@ -71,7 +72,7 @@ async def test_what_a_rule_denies_is_withdrawn_and_the_model_is_told() -> None:
     team = Ruled()
     turn = await team.begin()
     await team.rule("write_to_file filename is 0.txt; all agents", effect="never")
-    with pytest.raises(NotPossible, match="A rule of @ana says: Never run write_to_file with filename is “0"):
+    with pytest.raises(NotPossible, match="A rule of @ana says: Never run write_to_file with filename is .0"):
         await team.decide(turn, BEN)
     turn = await team.next()
     assert turn.remark.startswith("A rule of @ana says: Never run write_to_file")
@@ -162,3 +163,56 @@ async def test_who_may_not_decide_makes_and_revokes_no_rule_and_makers_none_for_
     made = await team.rule("write_to_file filename in *.txt", BEN)
     with pytest.raises(NotAllowed, match="revoke rules here"):
         await team.stage.rules.revoke(team.agent.id, made.rule.short_id, team.stage.origin(guest))
+
+
+@pytest.mark.proves("rules:never")
+async def test_nobody_edits_a_command_into_one_that_a_rule_denies() -> None:
+    team = Ruled()
+    turn = await team.begin()
+    await team.rule("write_to_file filename is secret.txt", effect="never")
+    edit = ApproveEdited({"filename": "./secret.txt", "text": "one"})
+    with pytest.raises(NotPossible, match="A rule of @ana says"):
+        await team.decide(turn, BEN, edit)
+
+
+@pytest.mark.proves("rules:sleep")
+async def test_a_maker_who_lost_the_group_before_the_start_is_asked_of_the_platform() -> None:
+    directory = Directory(carl="S1")
+    team = Ruled(surface=directory)
+    turn = await team.begin()
+    await team.set(approvers(LEADS, Approver("u-ben", "@ben")))
+    await team.rule("write_to_file filename in *.txt", LEAD)
+    async with team.stage.database.begin() as work:
+        turn, agent = await work.turns.get(CHANNEL, turn.id), await work.agents.get(CHANNEL, team.agent.id)
+        by_rule = Approve(under="rule", granted_at=team.stage.clock.now(), rule_id=agent.read_rules[0].id)
+        work.turns.save(turn.decide(by_rule, by=LEAD, at=team.stage.clock.now()))
+        work.agents.save(agent.become(Acting(), team.stage.clock.now()))
+        team.stage.service.decisions.waker.wake(work, agent.id)
+        directory.groups.clear()
+        await work.commit()
+    turn = await team.next()
+    assert (turn.state, turn.number) == ("proposed", 1)
+
+
+async def test_rules_for_all_are_made_and_never_rules_lifted_by_who_may_change_the_policy() -> None:
+    team = Ruled()
+    await team.begin()
+    made = await team.rule("write_to_file filename is 9.txt", effect="never")
+    guest = replace(ANA, kind="guest")
+    with pytest.raises(NotAllowed, match="revoke rules here"):
+        await team.stage.rules.revoke(team.agent.id, made.rule.short_id, team.stage.origin(guest))
+    with pytest.raises(InvalidInput, match="ends the work, which no rule denies"):
+        await team.rule("task_complete", effect="never")
+
+
+async def test_rules_that_cannot_be_read_let_nothing_run_and_the_next_one_replaces_them() -> None:
+    team = Ruled()
+    turn = await team.begin()
+    async with team.stage.database.begin() as work:
+        work.preferences.put(CHANNEL, RULES_KEY, "[{}]")
+        await work.commit()
+    with pytest.raises(NotPossible, match="never runs in this channel"):
+        await team.decide(turn, BEN)
+    assert await team.rules() == ()
+    await team.rule("write_to_file filename is 9.txt", effect="never")
+    assert (await team.decide((await team.next()), BEN)).state == "approved"
