@@ -72,7 +72,7 @@ async def test_what_a_rule_denies_is_withdrawn_and_the_model_is_told() -> None:
     team = Ruled()
     turn = await team.begin()
     await team.rule("write_to_file filename is 0.txt; all agents", effect="never")
-    with pytest.raises(NotPossible, match="A rule of @ana says: Never run write_to_file with filename is .0"):
+    with pytest.raises(NotPossible, match="A rule of @ana says: Never run write_to_file with filename is"):
         await team.decide(turn, BEN)
     turn = await team.next()
     assert turn.remark.startswith("A rule of @ana says: Never run write_to_file")
