@@ -12,6 +12,7 @@ PROMISES: dict[str, str] = {
     "attention:home": "Home lists what a person may decide in the channels that they are in, and decides it there.",
     "attention:one-card": "Commands that run under one decision share one card that lists them, also after a restart.",
     "attention:done": "People are told once that an agent is done, except who approved its end.",
+    "attention:escalation": "After the set time a backup is called too; after another the agent pauses, undecided.",
     "attention:reminders": "An agent that waits reminds its owner after 5 minutes, 30 minutes and 4 hours.",
     "attention:root": "An agent's root message says what it does, since when, and what it asks for.",
     "autogpt:classes": "The operator gives plugins' commands other classes; native ones become stricter only.",

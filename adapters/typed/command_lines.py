@@ -21,7 +21,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
     "export": r"(?!)",
     "audit": r"channel\s*$",
-    "reminders": r"(call|after|quiet|weekends|zone)\b",
+    "reminders": r"(call|after|backup|pause|quiet|weekends|zone)\b",
     "notify": r"(me|on|off)\s*$",
 }
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import time, timedelta
+from functools import partial
 from typing import Self
 
 from adapters.screens.ui_text import first_word
@@ -16,7 +17,8 @@ from agent_core.service.notifications import NOT_HERE, ChannelNotifications, req
 FindMention = Callable[[str, str], str]  # a Slack workspace or Discord server, and what was typed → an id or ""
 
 HOW_REMINDERS = (
-    "Reminders: write call owner, call nobody or call @PEOPLE; after 5m 30m 4h; quiet 18:00-08:00 or quiet off; "
+    "Reminders: write call owner, call nobody or call @PEOPLE; after 5m 30m 4h; backup @PEOPLE after 8h or backup off; "
+    "pause after 24h or pause off; quiet 18:00-08:00 or quiet off; "
     "weekends on or off; done on or off; zone Europe/Berlin."
 )
 NOTIFIED = (
@@ -82,6 +84,8 @@ class NotificationCommands:
             case "call" if rest:
                 mentions = self._mentions(rest, origin)
                 return lambda present: replace(present, mentions=mentions)
+            case "backup" | "pause" if rest:
+                return self._late(verb, rest, origin)
             case "after" if rest:
                 after = tuple(_durations(rest))
                 return lambda present: replace(present, after=after)
@@ -96,6 +100,19 @@ class NotificationCommands:
                 return lambda present: replace(present, zone=rest)
             case _:
                 raise InvalidInput({"reminders": HOW_REMINDERS})
+
+    def _late(self, verb: str, said: str, origin: Origin) -> Change:
+        """When the backup is called, or the agent pauses, or neither."""
+        if said.casefold() == "off":
+            off: Change = partial(replace, backup=(), backup_after=None)
+            return off if verb == "backup" else partial(replace, pause_after=None)
+        people, _, time = f" {said}".rpartition(" after ")
+        times = _durations(time)
+        if len(times) != 1 or bool(people.strip()) != (verb == "backup"):
+            raise InvalidInput({"reminders": HOW_REMINDERS})
+        if verb == "pause":
+            return partial(replace, pause_after=times[0])
+        return partial(replace, backup=self._mentions(people.strip(), origin), backup_after=times[0])
 
     def _mentions(self, said: str, origin: Origin) -> tuple[str, ...]:
         if said.casefold() == "nobody":
@@ -125,16 +142,27 @@ def notifications_of(surfaces: Iterable[ChatSurface]) -> dict[SurfaceName, Notif
 
 def reminders_text(settings: ReminderSettings) -> str:
     """The settings in two or three sentences."""
-    if not settings.mentions:
-        return "Agents here remind nobody when they wait. reminders call owner changes that."
-    people = ", ".join("the owner" if each == OWNER else each for each in settings.mentions)
+    if not (settings.mentions or settings.backup):
+        return f"Agents here remind nobody when they wait. reminders call owner changes that.{_pause_text(settings)}"
+    people = _named(settings.mentions) or "nobody"
     times = ", ".join(map(duration_text, settings.after))
     quiet = settings.quiet
     rests = [f"from {quiet.begins:%H:%M} to {quiet.ends:%H:%M}"] if quiet else []
     rests += [] if settings.weekends else ["on weekends"]
     rest = f" No reminders {' and '.join(rests)} ({settings.zone})." if rests else ""
     ends = f" When it is done, it tells them once, after {duration_text(settings.after[0])}." if settings.ends else ""
-    return f"An agent that waits reminds {people} after {times}.{ends}{rest}"
+    late = settings.backup_after
+    more = f" After {duration_text(late)} it calls {_named(settings.backup)} too." if late and settings.backup else ""
+    return f"An agent that waits reminds {people} after {times}.{more}{_pause_text(settings)}{ends}{rest}"
+
+
+def _named(people: Iterable[str]) -> str:
+    return ", ".join("the owner" if each == OWNER else each for each in people)
+
+
+def _pause_text(settings: ReminderSettings) -> str:
+    after = settings.pause_after
+    return f" After {duration_text(after)} without a decision it pauses; its card stays open." if after else ""
 
 
 def duration_text(duration: timedelta) -> str:

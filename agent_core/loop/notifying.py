@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from agent_core.errors import NotAllowed, PersonError, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
+from agent_core.loop.transitions import pause
 from agent_core.model.agent import Agent, Awaiting, Finished
 from agent_core.model.channel_settings import (
     LONGEST_REMINDER,
@@ -56,6 +57,9 @@ class WaitNotifier:
             wake_at = self._wake_at(agent, None) if agent.is_at_rest else agent.wake_at
             return await self._save(agent, replace(agent, notifications=standing, wake_at=wake_at))
         settings, turn = await self._load(agent)
+        pauses_at = agent.since + settings.reminders.pause_after if turn and settings.reminders.pause_after else None
+        if pauses_at and self.clock.now() >= pauses_at:
+            return await self._pause(agent, settings.reminders.pause_after)
         overdue = settings.reminders.count_overdue(agent.since, agent.reminded, self.clock.now())
         due = _due(agent, turn, settings, overdue)
         standing = await self._take_back(agent, standing, lambda each: each.is_planned and each not in due)
@@ -69,8 +73,20 @@ class WaitNotifier:
         standing = (*told, *(each for each in sent if each.to or each.is_planned or each.address))
         newest = [each for each in standing if _is_reminder(each, agent)][-1:]
         standing = await self._take_back(agent, standing, lambda each: _is_reminder(each, agent) and each not in newest)
-        wake_at = self._wake_at(agent, settings.reminders.due_at(agent.since, reminded))
+        due_at = settings.reminders.due_at(agent.since, reminded)
+        wake_at = self._wake_at(agent, min(filter(None, (due_at, pauses_at)), default=None))
         return await self._save(agent, replace(agent, notifications=standing, reminded=reminded, wake_at=wake_at))
+
+    async def _pause(self, agent: Agent, after: timedelta | None) -> Agent:
+        """Let an agent rest on which nobody decided; its proposal stays open, and nothing is decided."""
+        hours = round((after or timedelta()).total_seconds() / 3600, 1)
+        why = f"Nobody decided for {hours:g} hours. The card still waits; Approve or Resume goes on."
+
+        async def rest(_work: UnitOfWork, present: Agent) -> Outcome:
+            is_same = isinstance(present.status, Awaiting) and present.since == agent.since
+            return pause(present, why, self.clock.now()) if is_same else Outcome(agent=present)
+
+        return (await self.claim.save_and_present(rest)).agent
 
     async def _load(self, agent: Agent) -> tuple[NotificationSettings, Turn | None]:
         """The channel's settings for this state of the agent, and the turn that waits for a decision, if one does."""
@@ -138,7 +154,8 @@ class WaitNotifier:
             if planned.to:
                 address = await self._send_direct(agent, turn, planned.to, may_exist=may_exist)
             else:
-                mentions = [agent.owner.id if each == OWNER else each for each in settings.reminders.mentions]
+                called = settings.reminders.called(self.clock.now() - agent.since)
+                mentions = [agent.owner.id if each == OWNER else each for each in called]
                 address = await self.notifications.remind(agent, turn, mentions, may_exist=may_exist)
         except SurfaceBusy:
             self.is_busy = True

@@ -147,6 +147,8 @@ class ReminderSettings:
     `ends`: whether people are also told, once, that an agent is done.
     `mentions`: `owner`, and the platform's ids of people and groups; nobody is reminded if it is empty.
     `after`: the times from the beginning of a wait to each reminder, ascending.
+    `backup`: whom reminders call besides from `backup_after` on, which is a time of one more reminder.
+    `pause_after`: when an agent that nobody decides on pauses; None for never.
     `quiet`, `weekends`, `zone`: no reminders in the quiet hours or, unless `weekends`, on Saturday and Sunday, in the
     time zone `zone` (a name of the IANA database, such as Europe/Berlin). They are sent when that time is over.
     """
@@ -157,12 +159,26 @@ class ReminderSettings:
     weekends: bool = True
     ends: bool = True
     zone: str = "UTC"
+    backup: tuple[str, ...] = ()
+    backup_after: timedelta | None = None
+    pause_after: timedelta | None = None
+
+    @property
+    def times(self) -> tuple[timedelta, ...]:
+        """The times of all reminders, with that which calls the backup."""
+        late = {self.backup_after} if self.backup and self.backup_after else set()
+        return tuple(sorted({*self.after, *late}))
+
+    def called(self, waited: timedelta) -> tuple[str, ...]:
+        """Whom a reminder calls after so long a wait."""
+        is_late = self.backup_after is not None and waited >= self.backup_after
+        return tuple(dict.fromkeys((*self.mentions, *(self.backup if is_late else ()))))
 
     def due_at(self, since: datetime, sent: int) -> datetime | None:
         """When the next reminder of a wait is due after `sent` reminders; None if there is none."""
-        if not self.mentions or sent >= len(self.after):
+        if not (self.mentions or self.backup) or sent >= len(self.times):
             return None
-        local = (since + self.after[sent]).astimezone(ZoneInfo(self.zone))
+        local = (since + self.times[sent]).astimezone(ZoneInfo(self.zone))
         for _ in range(MAX_QUIET_DAYS):
             later = self._end_of_quiet(local)
             if later == local:
@@ -172,7 +188,7 @@ class ReminderSettings:
 
     def count_overdue(self, since: datetime, sent: int, now: datetime) -> int:
         """How many reminders of a wait are due by `now` after `sent` reminders."""
-        due = (self.due_at(since, number) for number in range(sent, len(self.after)))
+        due = (self.due_at(since, number) for number in range(sent, len(self.times)))
         return sum(each is not None and each <= now for each in due)
 
     def _end_of_quiet(self, local: datetime) -> datetime:
@@ -206,6 +222,11 @@ def parse_reminder_settings(text: str | None) -> ReminderSettings:
     given = {each.name: stored[each.name] for each in fields(ReminderSettings) if each.name in stored}
     if "mentions" in given:
         given["mentions"] = tuple(given["mentions"])
+    if "backup" in given:
+        given["backup"] = tuple(given["backup"])
+    for name in ("backup_after", "pause_after"):
+        if given.get(name) is not None:
+            given[name] = timedelta(seconds=given[name])
     if "after" in given:
         given["after"] = tuple(timedelta(seconds=seconds) for seconds in given["after"])
     if given.get("quiet"):
@@ -217,8 +238,13 @@ def parse_reminder_settings(text: str | None) -> ReminderSettings:
 def serialise_reminder_settings(settings: ReminderSettings, before: str | None = None) -> str:
     """The settings to store. What a newer release keeps beside them in `before`, the text stored so far, stays."""
     quiet = [settings.quiet.begins.isoformat(), settings.quiet.ends.isoformat()] if settings.quiet else None
-    plain = asdict(settings) | {"after": _seconds(settings.after), "quiet": quiet}
+    late = {name: time and time.total_seconds() for name, time in _late(settings)}
+    plain = asdict(settings) | {"after": _seconds(settings.after), "quiet": quiet} | late
     return json.dumps({**(json.loads(before) if before else {}), **plain})
+
+
+def _late(settings: ReminderSettings) -> tuple[tuple[str, timedelta | None], ...]:
+    return ("backup_after", settings.backup_after), ("pause_after", settings.pause_after)
 
 
 def _seconds(times: Sequence[timedelta]) -> list[float]:

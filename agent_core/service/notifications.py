@@ -114,6 +114,9 @@ def _require_usable(settings: ReminderSettings) -> None:
         problems["after"] = f"Reminders: 1 to {MAX_REMINDERS} different times, the shortest first."
     elif settings.after[0] < FIRST_REMINDER or settings.after[-1] > LONGEST_REMINDER:
         problems["after"] = "Reminders: times from 5 minutes to 7 days."
+    late = [each for each in (settings.backup_after, settings.pause_after) if each is not None]
+    if any(not FIRST_REMINDER <= each <= LONGEST_REMINDER for each in late):
+        problems["late"] = "Backup and pause: times from 5 minutes to 7 days."
     if len(settings.mentions) > MAX_MENTIONS:
         problems["mentions"] = f"Reminders: at most {MAX_MENTIONS} people and groups."
     if settings.quiet and settings.quiet.begins == settings.quiet.ends:

@@ -54,7 +54,7 @@ TEXT_HINTS: dict[ThreadVerb, str] = {
     "policy": "approvers owner, free, ask or two CLASSES; channel for all agents here. Leave empty to show it.",
     "rules": "allow COMMAND, never COMMAND or revoke ID. Leave empty to list what always or never runs.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
-    "reminders": "call @PEOPLE, after 5m 30m 4h, quiet 18:00-08:00, weekends off, zone NAME. Leave empty to show them.",
+    "reminders": "call @PEOPLE, after 5m 4h, backup @PEOPLE after 8h, pause 24h, quiet 18:00-08:00, zone NAME.",
     "notify": "me, or off. Leave empty to see whether you get direct messages.",
     "tools": "off NAME, on NAME, only NAME or all on. Leave empty to see what plugins and servers add.",
     "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",

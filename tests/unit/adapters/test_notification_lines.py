@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.typed.notification_commands import NotificationCommands
+from adapters.typed.notification_commands import NotificationCommands, reminders_text
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.channel_settings import MAX_MENTIONS, ReminderSettings
 from agent_core.model.origin import Actor, ChannelScope, Origin
@@ -37,9 +37,22 @@ async def test_people_may_be_written_in_several_ways(people: str) -> None:
     assert (await set_by(f"call {people}")).mentions == ("ben", "S1")
 
 
+async def test_a_backup_and_a_pause_are_set_in_words_and_taken_back() -> None:
+    late = await set_by("backup @ben @S1 after 8h")
+    assert (late.backup, late.backup_after) == (("ben", "S1"), timedelta(hours=8))
+    assert (await set_by("pause 24h")).pause_after == (await set_by("pause after 24h")).pause_after == timedelta(days=1)
+    assert (await set_by("backup off")) == (await set_by("pause off")) == ReminderSettings()
+    assert "After 8 h it calls ben, S1 too." in reminders_text(late)
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "backup @ben",
+        "backup after 8h",
+        "backup @ben after 8h 9h",
+        "pause",
+        "pause @ben after 8h",
         f"after {'1' * 25}x",
         "after 12345",
         "after 1h30m",

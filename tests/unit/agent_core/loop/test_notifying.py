@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, ThreadGone
-from agent_core.model.agent import Agent, Finished, Paused
+from agent_core.model.agent import Agent, Awaiting, Finished, Paused
 from agent_core.model.channel_settings import QuietHours, ReminderSettings
 from agent_core.model.decision import Approve, Policy, Reject
 from agent_core.model.draft import AgentDraft
@@ -95,6 +95,33 @@ async def test_a_decision_takes_the_reminder_back_and_the_next_wait_begins_anew(
     assert len(play.calls.sent) == 1
     await play.wait(agent, minutes=2)
     assert len(play.calls.sent) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.proves("attention:escalation")
+async def test_the_backup_is_called_after_its_time_and_the_agent_pauses_after_another_and_decides_nothing() -> None:
+    play = Play()
+    late = {"backup": (BEN.id,), "backup_after": timedelta(hours=8), "pause_after": timedelta(hours=24)}
+    await play.set_reminders(after=(timedelta(hours=1),), **late)
+    agent = await play.wait(await play.create(), hours=7, minutes=50)
+    assert play.calls.sent == [(ANA.id,)]
+    agent = await play.wait(agent, minutes=20)
+    assert play.calls.sent == [(ANA.id,), (ANA.id, BEN.id)]
+    agent = await play.wait(agent, hours=15, minutes=30)
+    assert isinstance(agent.status, Awaiting)
+    agent = await play.wait(agent, minutes=30)
+    assert agent.status == Paused("Nobody decided for 24 hours. The card still waits; Approve or Resume goes on.")
+    turn = await play.stage.views.newest_turn(SLACK, agent.id)
+    assert turn
+    assert (turn.state, turn.approvals) == ("proposed", ())
+    assert (await play.decide(agent, Approve())).turns == 2
+
+
+@pytest.mark.proves("attention:escalation")
+@pytest.mark.parametrize("late", [{"backup_after": timedelta(minutes=1)}, {"pause_after": timedelta(days=8)}])
+async def test_times_of_escalation_have_bounds(late: dict[str, timedelta]) -> None:
+    with pytest.raises(InvalidInput, match="from 5 minutes to 7 days"):
+        await Play().set_reminders(backup=(BEN.id,), **late)
 
 
 @pytest.mark.slow
