@@ -349,6 +349,7 @@ PROMISES: dict[str, str] = {
     "channel-policy:makers": "Where the policy says so, who made an agent approves none of its execute and publish.",
     "channel-policy:at-once": "An approval by somebody who lost the right before the command starts asks again.",
     "oversight:model": "Policies, rules, leases and two people, in any order, do what a model in plain words says.",
+    "lease:limits": "Approve ×N ends at its time, its amount and outside its classes, and says which it was.",
     "rules:allow": "A standing rule lets run what its words say; each use is counted and in the log.",
     "rules:never": "What a standing rule denies becomes no card, and an open card of it does not run.",
     "rules:never-wider": "A rule covers no path, address or shell line that can be read in two ways.",

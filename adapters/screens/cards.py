@@ -233,7 +233,10 @@ def estimate_text(budget: Budget) -> str:
 def lease_text(agent: Agent) -> str:
     """What is left of the agent's lease and who granted it, or "" without a lease."""
     lease = agent.lease
-    return f"{lease.left} of {lease.total} left · granted by {lease.granted_by.in_full}" if lease else ""
+    if lease is None:
+        return ""
+    parts = (f"{lease.left} of {lease.total} left", str(lease.limits), f"granted by {lease.granted_by.in_full}")
+    return " · ".join(filter(None, parts))
 
 
 def shown_arguments(arguments: Arguments, preview: Preview | None) -> tuple[Labelled, ...]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Literal, cast, get_args
 
 from adapters.screens.buttons import Button
@@ -10,11 +11,12 @@ from adapters.screens.cards import spend_text, status_text
 from adapters.screens.ui_text import RESUME_TO_READ, SECOND, HelpText, first_word, size_text
 from adapters.typed.answers import Answer
 from adapters.typed.command_lines import ThreadVerb, is_about_channel
+from adapters.typed.form_values import parse_limits
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.typed_text import TypedText, typed
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
+from agent_core.model.decision import NO_LIMITS, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Origin
 from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
@@ -32,7 +34,7 @@ HELP = HelpText(
     "In the agent's thread",
     (
         ("!approve", "the command runs as shown"),
-        ("!approve 5", "this command and the next four run without asking"),
+        ("!approve 5", "this and the next four run unasked; also until 18:00, $2, only CLASS"),
         ("!reject why", "it does not run; the agent reads why"),
         ("!undo", "takes back a rejection by a reply, for ten seconds"),
         ("!ask what?", "the model answers here; nothing is decided"),
@@ -89,7 +91,8 @@ class ActionDispatcher:
         turn_id = TurnId(button.subject)
         match button.verb:
             case "approve" | "edit" | "reject":
-                await self.service.decisions.decide(turn_id, _decision(button, filled), origin, shown=button.shown)
+                decision = _decision(button, filled, self.views.clock.now())
+                await self.service.decisions.decide(turn_id, decision, origin, shown=button.shown)
             case "run again" | "it ran" | "skip":
                 await self.service.decisions.settle(turn_id, button.verb, origin, shown=button.shown)
             case "review":
@@ -246,7 +249,9 @@ class ActionDispatcher:
         if button.verb == "review":
             await self.press(button, FormInput(), origin)
             return Answer(reviewed_text(number), is_wanted=True)
-        button = replace(button, times=_times(rest)) if button.verb == "approve" else button
+        if button.verb == "approve":
+            times, rest = _times(rest)
+            button = replace(button, times=times)
         await self.press(button, FormInput(text=rest), origin)
         _, turn = await self.views.turn(origin.channel, TurnId(button.subject))
         if turn.first_approval:
@@ -306,20 +311,21 @@ def reviewed_text(number: int) -> str:
     return f"The self-review is on the card of turn {number}."
 
 
-def _decision(button: Button, filled: FormInput) -> Decision:
+def _decision(button: Button, filled: FormInput, now: datetime) -> Decision:
     match button.verb:
         case "edit":
             return ApproveEdited(filled.arguments)
         case "reject":
             return Reject(filled.text.strip())
         case _:
-            return Approve(button.times)
+            return Approve(button.times, limits=parse_limits(filled.text, now) if button.times > 1 else NO_LIMITS)
 
 
-def _times(text: str) -> int:
+def _times(text: str) -> tuple[int, str]:
+    """The N of `!approve N`, 1 without one, and the limits behind it."""
     if not text.strip():
-        return 1
-    number = re.fullmatch(r"[×x]?\s*(\d{1,6})", text.strip())
+        return 1, ""
+    number = re.match(r"[×x]?\s*(\d{1,6})(?=\s|$)", text.strip())
     if number is None:
         raise InvalidInput({"times": "Approve ×N: write a number, as in !approve 5."})
-    return int(number[1])
+    return int(number[1]), text.strip()[number.end() :]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
@@ -10,12 +11,15 @@ from adapters.screens.cards import as_text
 from adapters.screens.visible_text import restore_invisible, visible
 from agent_core.errors import InvalidInput
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, replace_lone_surrogates
-from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Policy
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, NO_LIMITS, LeaseLimits, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
 FormValues: TypeAlias = Mapping[str, str]
 DEFAULT_EFFORT = "default"  # the form's value for an agent without an effort of its own
+HOW_LIMITS = (
+    "Approve ×N: after the number write until 18:00 (UTC), $2, or only CLASSES, as in !approve 20 until 18:00 $2."
+)
 MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 
@@ -106,6 +110,33 @@ def times_of(text: str) -> int:
     if not (number.isascii() and number.isdigit()):
         raise InvalidInput({"times": f"Approve ×N: write a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}."})
     return int(number[:6])
+
+
+def parse_limits(text: str, now: datetime) -> LeaseLimits:
+    """The limits after the number of Approve ×N, such as `until 18:00 $2 only read`; raise InvalidInput. In UTC."""
+    words, limits = text.replace(",", " ").split(), NO_LIMITS
+    while words:
+        word = words.pop(0).casefold()
+        if word == "until" and words:
+            limits = replace(limits, until=_time_of(words.pop(0), now))
+        elif word.startswith("$") and word != "$":
+            limits = replace(limits, dollars=dollars(word))
+        elif word == "only" and words and all(each.casefold() in RISK_CLASSES for each in words):
+            limits = replace(limits, only=tuple(risk for risk in RISK_CLASSES if risk in words))
+            words = []
+        else:
+            raise InvalidInput({"times": HOW_LIMITS})
+    return limits
+
+
+def _time_of(text: str, now: datetime) -> datetime:
+    """The next time of this hour, in UTC."""
+    try:
+        hour = time.fromisoformat(text.zfill(5))
+    except ValueError:
+        raise InvalidInput({"times": HOW_LIMITS}) from None
+    at = datetime.combine(now.date(), hour.replace(tzinfo=UTC))
+    return at if at > now else at + timedelta(days=1)
 
 
 def argument_names(turn: Turn, spec: CommandSpec) -> tuple[str, ...]:

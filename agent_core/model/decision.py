@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal, Self, TypeAlias, assert_never
 
 from agent_core.model.command import RISK_CLASSES, Arguments, RiskClass
@@ -11,9 +12,34 @@ from agent_core.model.origin import Actor
 MIN_LEASE_COMMANDS, MAX_LEASE_COMMANDS = 2, 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLimits:
+    """What ends a lease besides its number: a time, an amount in US dollars that the agent spends under it.
+
+    `only`: the classes that it covers, of those that it would; empty for all of them.
+    """
+
+    until: datetime | None = None
+    dollars: Decimal | None = None
+    only: tuple[RiskClass, ...] = ()
+
+    def __str__(self) -> str:
+        parts = (
+            f"until {self.until:%d %b %H:%M} UTC" if self.until else "",
+            f"for ${self.dollars:,.2f}" if self.dollars is not None else "",
+            f"only {', '.join(self.only)}" if self.only else "",
+        )
+        return " · ".join(filter(None, parts))
+
+
+NO_LIMITS = LeaseLimits()
+
+
 @dataclass(frozen=True, slots=True)
 class Approve:
     """Run the command as shown. `times` above 1 grants a lease that counts this command as its first.
+
+    `limits`: of that lease.
 
     `under`: what allowed the command without asking a person; "" if a person approved.
     `granted_at`: when that permission was given. `rule`: the standing rule in words; `rule_id`: its id.
@@ -24,6 +50,7 @@ class Approve:
     granted_at: datetime | None = None
     rule: str = ""
     rule_id: str = ""
+    limits: LeaseLimits = NO_LIMITS
     kind: Literal["approve"] = "approve"
 
 
@@ -61,8 +88,8 @@ Settlement = Literal["run again", "it ran", "skip"]
 def detail_of(decision: Decision) -> str:
     """The detail of a decision for the decision log, such as the reason of a rejection."""
     match decision:
-        case Approve(times):
-            return f"×{times}" if times > 1 else ""
+        case Approve(times, limits=limits):
+            return " ".join(filter(None, (f"×{times}", str(limits)))) if times > 1 else ""
         case ApproveEdited(arguments):
             return json.dumps(arguments, ensure_ascii=False, default=str)
         case Reject(reason):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import normpath
@@ -12,7 +13,9 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from agent_core.model.channel_policy import stored_actor
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
+from agent_core.model.decision import NO_LIMITS, LeaseLimits
 from agent_core.model.ids import AgentId
+from agent_core.model.model_calls import FREE
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.text.lines import counted, listed
@@ -27,6 +30,7 @@ class Lease:
     `source`: the plugin or server whose commands it covers besides Signoff's own; "" for none.
     `is_unattended`: granted where nobody is asked (`--continuous`), so it covers every source and the end of the work.
     `paused_by`: who wrote a note since; the next command then asks people.
+    `spent_before`: what the agent had spent when it was granted, in US dollars.
     """
 
     granted_by: Actor
@@ -37,6 +41,8 @@ class Lease:
     source: str = ""
     is_unattended: bool = False
     paused_by: Actor | None = None
+    limits: LeaseLimits = NO_LIMITS
+    spent_before: Decimal = FREE
 
     def covers(self, turn: Turn) -> bool:
         """Whether it covers the turn's classes and source. Only an unattended one covers the end of the work."""

@@ -100,7 +100,7 @@ def evaluate(
     if person is not None:
         return _approved_by(agent, turn, person, people)
     lease = agent.lease if agent.lease and not agent.lease.paused_by else None
-    why = why_not_covered(agent, turn, earlier, granters.granter_of(lease)) if lease else ""
+    why = why_not_covered(agent, turn, earlier, granters.granter_of(lease), now) if lease else ""
     if turn.always_asks:
         return Asks(people)
     if requires_approval(agent, turn) or people > 1:

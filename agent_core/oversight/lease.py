@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, Failed
-from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, NO_LIMITS, LeaseLimits
+from agent_core.model.model_calls import FREE
 from agent_core.model.origin import Actor
 from agent_core.model.permissions import Lease, covered_classes
 from agent_core.model.turn import Turn
@@ -40,10 +42,29 @@ def require_within_limit(times: int, limit: int | None) -> None:
         )
 
 
-def grant(times: int, turn: Turn, *, by: Actor, at: datetime) -> Lease:
-    """The lease of an Approve ×N on this turn; it counts the turn's command as its first."""
-    classes = covered_classes(turn.risks)
-    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=classes, source=turn.source_name)
+def grant(
+    times: int, turn: Turn, *, by: Actor, at: datetime, limits: LeaseLimits = NO_LIMITS, spent: Decimal = FREE
+) -> Lease:
+    """The lease of an Approve ×N on this turn; it counts the turn's command as its first.
+
+    `spent`: what the agent has spent so far. Raise InvalidInput for limits under which it would cover nothing.
+    """
+    covered = covered_classes(turn.risks)
+    classes = tuple(risk for risk in covered if not limits.only or risk in limits.only)
+    if not set(turn.risks) <= set(classes):
+        raise InvalidInput({"times": f"Approve ×N: this command is of class {', '.join(turn.risks)}: name that too."})
+    if (limits.until and limits.until <= at) or (limits.dollars is not None and limits.dollars <= 0):
+        raise InvalidInput({"times": "Approve ×N: that limit is reached already."})
+    return Lease(
+        granted_by=by,
+        granted_at=at,
+        total=times,
+        left=times,
+        classes=classes,
+        source=turn.source_name,
+        limits=limits,
+        spent_before=spent,
+    )
 
 
 def grant_unattended(times: int, *, by: Actor, at: datetime) -> Lease:
@@ -53,7 +74,7 @@ def grant_unattended(times: int, *, by: Actor, at: datetime) -> Lease:
     return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=RISK_CLASSES, is_unattended=True)
 
 
-def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None) -> str:
+def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None, now: datetime) -> str:
     """Why the agent's lease does not cover this proposal, as the rest of a sentence; "" if it does.
 
     `earlier`: the previous turns in order.
@@ -75,6 +96,16 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
     if same >= MAX_SAME_CALLS:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
+    return _reached(lease, agent, now)
+
+
+def _reached(lease: Lease, agent: Agent, now: datetime) -> str:
+    """Which limit is reached, of the lease or the budget, as the rest of a sentence; "" for none."""
+    limits = lease.limits
+    if limits.until and now >= limits.until:
+        return f"its time ended at {limits.until:%H:%M} UTC"
+    if limits.dollars is not None and agent.budget.spent - lease.spent_before >= limits.dollars:
+        return f"${limits.dollars:,.2f} are spent under it"
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
 
 

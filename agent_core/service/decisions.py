@@ -14,7 +14,7 @@ from agent_core.oversight.evaluation import Asks, Denied, evaluate, why_never
 from agent_core.oversight.lease import grant, require_approvable, require_one_command, require_within_limit
 from agent_core.oversight.policy import require_may_approve, require_may_decide
 from agent_core.ports.database import UnitOfWork
-from agent_core.spending.helper_tree import may_others_write
+from agent_core.spending.helper_tree import budget_of, may_others_write
 from agent_core.toolset.arguments import argument_faults
 from agent_core.toolset.registry import Commands
 
@@ -51,9 +51,10 @@ async def record_decision(
     if turn.exposed and not (is_first or isinstance(decision, Reject)) and not await may_others_write(work, agent):
         changed = changed.clear_exposure(turn.exposures)
     match decision:
-        case Approve(times) if times != 1:
+        case Approve(times, limits=limits) if times != 1:
             require_approvable(times)
-            lease = grant(times, turn, by=by, at=at)
+            spent = (await budget_of(work, agent)).spent
+            lease = grant(times, turn, by=by, at=at, limits=limits, spent=spent)
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
             changed = replace(changed, lease=None)
