@@ -140,7 +140,7 @@ class AgentSettings(TransactionalService):
     async def _ask_two(self, work: UnitOfWork, agent: Agent) -> None:
         """Have what is open or not started ask two people, if the changed policy wants that."""
         turn = await newest_turn(work, agent)
-        if turn and turn.state not in ("done", "withdrawn") and turn.requires_two(agent.policy_in_force):
+        if turn and turn.state in ("proposed", "approved", "interrupted") and turn.requires_two(agent.policy_in_force):
             work.turns.save(turn.marked_for_two(agent.policy_in_force))
         self.waker.wake(work, agent.id)
 

@@ -48,7 +48,10 @@ def _of_notes(town: Town) -> list[str]:
 
 
 def _of_decisions(town: Town) -> list[str]:
-    """Whether decisions were lost."""
+    """Whether decisions were lost, or one person's were taken for two."""
+    for turn in town.turns.values():
+        if turn.needs_two and turn.started_at and len({approval.by.id for approval in turn.approvals}) < 2:
+            return [f"{turn.id}: it ran, and one person had approved it"]
     lost = [turn for turn in map(town.turns.__getitem__, town.clicks) if not turn.approvals and not turn.asked_at]
     return [f"{turn.id}: its decision was lost" for turn in lost]
 

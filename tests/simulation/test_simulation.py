@@ -33,6 +33,7 @@ STORMS: dict[str, tuple[tuple[End, ...], Faults]] = {
     f"deploys, {MANY}": (("drained",), Faults(deaf=0.2)),
     f"suspensions, {MANY}": (("suspended",), Faults()),
     f"everything, {MANY}": (("killed", "drained", "suspended"), EVERY_FAULT),
+    f"policies, {MANY}": (("killed", "suspended"), EVERY_FAULT),
     f"everything, {MANY} {ON_PAGE}": (("killed", "drained", "suspended"), EVERY_FAULT),
 }
 
@@ -84,6 +85,7 @@ def run_seed(seed: int, storm: str) -> Town:
             agents=size.agents,
             steps=size.steps,
             on_page=ON_PAGE in storm,
+            sets_policies="policies" in storm,
         )
         await town.live()
         return town

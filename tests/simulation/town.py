@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Literal, TypeVar
 
+from adapters.typed.policies import needing
 from adapters.web.surface import Hub
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
@@ -63,7 +64,7 @@ class Town:
     """Everything of one run. `ends`: how its processes end, or what happens to them.
 
     `workers`, `webs`: how many processes advance agents, and how many only serve people; without these, workers do.
-    `on_page`: people see what is saved, not what the chat was sent.
+    `on_page`: people see what is saved, not what the chat was sent. `sets_policies`: they change the channel's policy.
     `written`: what people wrote and Signoff confirmed. `clicks`: turns whose decision was confirmed.
     `allowed`: how many commands of each agent people allowed at most. `turns`, `notes`: all there are at the end.
     `too_late`: commands that went on after Stop. `is_late`: whether commits may take effect late.
@@ -77,6 +78,7 @@ class Town:
     agents: int
     steps: int
     on_page: bool = False
+    sets_policies: bool = False
     written: list[tuple[AgentId, str]] = field(default_factory=list)
     clicks: list[TurnId] = field(default_factory=list)
     allowed: Counter[AgentId] = field(default_factory=Counter)
@@ -236,12 +238,19 @@ class Town:
             with suppress(PersonError, ConnectionError, DatabaseAway):
                 if self.is_stormy and self.chance.happens(0.25):
                     await self._write(agent, by)
+                elif self.is_stormy and self.sets_policies and self.chance.happens(0.2):
+                    await self._set_policy(by)
                 elif self.is_stormy and self.chance.happens(0.2 if self.chat.doings.list_commands(agent.id) else 0.04):
                     await self._stop(agent, by)
                 elif there.is_at_rest:
                     await self._ask_often(lambda stage, origin: stage.service.lifecycle.resume(agent.id, origin), by)
                 elif turn:
                     await self._answer(turn, by)
+
+    async def _set_policy(self, by: Actor) -> None:
+        """Have two people approve what agents write from now on, or one."""
+        change = needing(self.chance.random.choice(("one", "two", "agents")), ("write",))
+        await self._ask_often(lambda stage, origin: stage.agent_settings.set_channel_policy(change, origin), by)
 
     async def _stop(self, agent: Agent, by: Actor) -> None:
         """Stop the agent. A command that was running, in whatever process, has to end soon."""

@@ -104,8 +104,9 @@ class Takers:
 
 
 def _unpaid(agent: Agent) -> Agent:
-    """The agent without what a save that charges it changes."""
-    return replace(agent, budget=Budget(), usage=Usage(), calls={}, unbilled=Usage(), save_id="")
+    """The agent without what a save that charges it changes, and without what it has of its channel."""
+    paid = replace(agent, budget=Budget(), usage=Usage(), calls={}, unbilled=Usage(), save_id="")
+    return replace(paid, read_policy=None, read_rules=())
 
 
 class YieldingDatabase(TemporaryDatabase):
