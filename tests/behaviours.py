@@ -128,6 +128,8 @@ PROMISES: dict[str, str] = {
     "helper:report": "An agent with no other work waits for its helpers, and continues when one reports.",
     "helper:same": "A message or a deletion reaches the helper that people were shown, or none.",
     "helper:stop": "Stop and delete reach an agent's helpers too.",
+    "injection:card": "Whatever a page, file, result, memory or tool says, nothing gets further than a true card.",
+    "injection:orders": "No text of an outsider, and none that a member hands on, decides, sets or fits a rule.",
     "isolation:memory": "No access to memory or history crosses agents, channels, workspaces or surfaces.",
     "lease:asks": "Where N of Approve ×N is chosen, it says in words what the next steps may do and what still asks.",
     "lease:covers": "Approve ×N covers the command's class and quieter ones; other deletions, paid calls, programs, "
