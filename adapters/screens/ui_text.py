@@ -79,10 +79,12 @@ MAYBE_SAVED = "Signoff's database went away while this was saved. Look whether i
 
 def free_text(agent: Agent) -> str:
     """Which risk classes run without asking and who chose that, or "" if every command asks."""
-    own, channel = agent.policy_in_force.free, agent.channel_policy
+    own, channel, two = agent.policy_in_force.free, agent.channel_policy, agent.policy_in_force.two
+    rules = [each for each in agent.read_rules if each.effect == "allow" and each.agent_id in (None, agent.id)]
     parts = (
         f"{', '.join(own)} (chosen by {agent.free_chooser})" if own else "",
-        *(f"{risk} (for this channel, by {by})" for risk, by in channel.free_by.items()),
+        *(f"{risk} (for this channel, by {by})" for risk, by in channel.free_by.items() if risk not in two),
+        f"what {counted(len(rules), 'standing rule')} {'allows' if len(rules) == 1 else 'allow'}" if rules else "",
     )
     return f"Runs without asking: {'; '.join(filter(None, parts))}" if any(parts) else ""
 
@@ -105,7 +107,8 @@ def approvers_text(agent: Agent) -> str:
     if agent.policy.approvers == "owner":
         return f"only {agent.owner.in_full}"
     approvers = agent.channel_policy.approvers
-    return "anyone here" if approvers == NO_POLICY.approvers else listed(map(str, approvers))
+    who = "anyone here" if approvers == NO_POLICY.approvers else listed(map(str, approvers))
+    return who if agent.channel_policy.makers_approve else f"{who}; its execute and publish, not {agent.owner.in_full}"
 
 
 def deciders_text(agent: Agent, reader: Actor) -> str:

@@ -85,7 +85,7 @@ def classes_of(words: Sequence[str], how: str = HOW_POLICY) -> tuple[RiskClass, 
 HOW_CHANNEL_POLICY = (
     "Policy of the channel: write policy channel, and then approvers anyone, owner or @PEOPLE; managers approvers or "
     "@PEOPLE; free, one, two, never or agents CLASSES; makers on or off; or reset. "
-    "An agent's own policy can only be stricter, except for classes after agents."
+    "Where a class is set here, an agent's own policy can only ask more people."
 )
 APPROVERS = "approvers"
 ALONE = {ANYONE: Approver(ANYONE), "anybody": Approver(ANYONE), OWNER: Approver(OWNER)}
@@ -133,7 +133,8 @@ class ChannelPolicyCommands:
             case ("free" | "one" | "two" | "never" | "agents") as need, _ if rest:
                 return needing(need, classes_of(rest.casefold().replace(",", " ").split(), HOW_CHANNEL_POLICY))
             case _:
-                raise InvalidInput({"policy": HOW_CHANNEL_POLICY})
+                wrong = f"{word[:40]!r} is none of these, or something is missing behind it. "
+                raise InvalidInput({"policy": f"{wrong}{HOW_CHANNEL_POLICY}"})
 
     async def _people(self, said: str, origin: Origin) -> tuple[Approver, ...]:
         words = [word for word in BETWEEN_MENTIONS.split(said) if word]
@@ -146,7 +147,9 @@ class ChannelPolicyCommands:
         if alone := ALONE.get(word.casefold().removeprefix("@")):
             return alone
         surface, found = self.surfaces.get(origin.channel.surface), MENTION.fullmatch(word)
-        if surface is None or found is None:
+        if surface is None:
+            raise InvalidInput({"policy": "Here names are not accounts: approvers are anyone, or owner."})
+        if found is None:
             raise InvalidInput({"policy": NOT_A_MENTION.format(repr(word[:60]))})
         return Approver(found[1], await surface.find_approver(origin.channel, found[1]))
 
@@ -204,7 +207,7 @@ def channel_policy_text(policy: ChannelPolicy) -> str:
         ),
         "" if policy.makers_approve else "Who made an agent does not approve its execute and publish commands",
         f"Who may change this: {changers}{f', and {policy.set_by}, who set it last' if policy.set_by else ''}",
-        "All else is as each agent's policy has it. The budget of all: budget channel. Who is called when: reminders.",
+        "All else is as each agent's policy has it. See also !budget channel, !reminders and !rules.",
     )
     return "\n".join(filter(None, lines))
 

@@ -18,9 +18,9 @@ from agent_core.service.standing_rules import RuleDraft, StandingRules, sleeping
 from agent_core.text.lines import counted, listed
 
 HOW_RULES = (
-    "Rules: write rules allow COMMAND or rules never COMMAND, then conditions as ARGUMENT is TEXT, begins TEXT, "
+    "Rules: write !rules allow COMMAND or !rules never COMMAND, then conditions as ARGUMENT is TEXT, begins TEXT, "
     "in docs/**, on example.org or runs git status; further parts after a ; such as for 10, until 2026-12-24, or "
-    "all agents. rules revoke ID ends one. Example: rules allow read_file filename in docs/**; for 10"
+    "all agents. !rules revoke ID ends one. Example: !rules allow read_file filename in docs/**; for 10"
 )
 CONDITION = re.compile(r"(?P<argument>[\w.-]{1,64}) (?P<kind>is|begins|in|on|runs) (?P<value>.+)", re.DOTALL)
 PATHS = ("filename", "directory", "clone_path")
@@ -64,7 +64,9 @@ def made_text(rule: StandingRule, covered: Sequence[Turn]) -> str:
     """A rule that was saved, with the past turns that it would have covered."""
     numbers = [str(turn.number) for turn in covered]
     past = f"It would have covered {'turns' if len(numbers) > 1 else 'turn'} {listed(numbers)}." if numbers else ""
-    return f"Saved: {rule.words}. {past or 'It would have covered no past turn.'} rules revoke {rule.short_id} ends it."
+    return (
+        f"Saved: {rule.words}. {past or 'It would have covered no past turn.'} !rules revoke {rule.short_id} ends it."
+    )
 
 
 def parse_rule(effect: Effect, said: str) -> RuleDraft:

@@ -113,6 +113,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     cards.turn_card,
     question_form,
     AgentViews.may_decide,
+    AgentViews.may_approve,
     usable_buttons,
     cards.status_text,
     cards.status_parts,

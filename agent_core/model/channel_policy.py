@@ -95,17 +95,22 @@ class ChannelPolicy:
         return is_last or any(each.includes(actor) for each in self.managers or self.approvers)
 
     @property
+    def may_be_two(self) -> bool:
+        """Whether more than one person may approve the same command."""
+        ids = {each.id for each in self.approvers}
+        return len(ids) > 1 or ANYONE in ids or any(each.is_group for each in self.approvers)
+
+    @property
     def problem(self) -> str:
         """Why nobody could approve under this policy, as a sentence; "" if somebody can."""
         ids = {each.id for each in self.approvers}
-        may_be_many = ANYONE in ids or any(each.is_group for each in self.approvers)
         if not 0 < len(self.approvers) <= MAX_APPROVERS or len(self.managers) > MAX_APPROVERS:
             return f"Name 1 to {MAX_APPROVERS} people, groups or roles."
         if OWNER in {each.id for each in self.managers}:
             return "Who may change the policy: people, groups, roles or anyone. Each agent has another maker."
         if ids == {OWNER} and not self.makers_approve:
             return "If only who made an agent may approve, they must be allowed to approve its execute and publish."
-        if (two := self.classes("two")) and len(ids) < 2 and not may_be_many:
+        if (two := self.classes("two")) and not self.may_be_two:
             return f"Two people approve {', '.join(two)}, so more than one person must be allowed to approve."
         return ""
 

@@ -153,7 +153,7 @@ class StandingRule:
         which = f" with {listed(map(str, self.conditions))}{others}" if self.conditions else " with any arguments"
         whom = f" for {self.agent_name}" if self.agent_id else " for all agents here"
         until = f" until {self.until:%d %B %Y %H:%M} UTC" if self.until else ""
-        times = f", {counted(self.left, 'more time')}" if self.left is not None else ""
+        times = f", {counted(self.left, 'more time')}" if self.left else ", ended" if self.left == 0 else ""
         return f"{verb} {self.command}{which}{whom}{until}{times}"
 
     def applies(self, turn: Turn, now: datetime, home: AgentId | None = None) -> bool:
@@ -186,7 +186,7 @@ def rule_problem(rule: StandingRule, arguments: Sequence[str]) -> str:
     is_wide = rule.effect == "allow" and not rule.conditions and set(rule.risks) - {"read"}
     problems = (
         f"{rule.command} has no argument {unknown[0][:60]}. Its arguments: {has}." if unknown else "",
-        f"The condition on {bad[0]} would cover nothing, or could be read in two ways." if bad else "",
+        f"The condition on {bad[0]} would cover nothing or everything, or could be read in two ways." if bad else "",
         f"A rule has at most {MAX_CONDITIONS} conditions." if len(rule.conditions) > MAX_CONDITIONS else "",
         f"A rule for {rule.command} needs a condition: with any arguments it would allow everything."
         if is_wide
@@ -241,7 +241,8 @@ def _is_usable(condition: Condition) -> bool:
     match condition.kind:
         case "in":
             parts = condition.value.split("/")
-            return _is_plain_path(condition.value) and len(parts) <= MAX_PARTS and parts.count("**") <= 2
+            is_all = set(parts) == {"**"}
+            return not is_all and _is_plain_path(condition.value) and len(parts) <= MAX_PARTS and parts.count("**") <= 2
         case "on":
             host, found = condition.value, PLAIN_URL.fullmatch(f"https://{condition.value}")
             is_name = "." in host and not host.rpartition(".")[2].isdecimal()

@@ -5,7 +5,7 @@ the operator's ceiling ─► never ─► untrusted content ─► two people �
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -190,7 +190,9 @@ def _by_rule(agent: Agent, turn: Turn, now: datetime, granters: Granters) -> All
             continue
         maker = granters.find(rule.by)
         if maker and may_approve(agent, turn, maker):
-            return Allowed(rule.by, Approve(under="rule", granted_at=rule.at, rule=rule.words, rule_id=rule.id))
+            return Allowed(
+                rule.by, Approve(under="rule", granted_at=rule.at, rule=replace(rule, left=None).words, rule_id=rule.id)
+            )
         why = "may not approve here any more" if maker else "could not be looked up now"
         asleep = f"A rule covers this and sleeps, because {rule.by} {why}."
     return asleep

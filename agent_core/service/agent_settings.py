@@ -140,6 +140,11 @@ class AgentSettings(TransactionalService):
     async def _ask_two(self, work: UnitOfWork, agent: Agent) -> None:
         """Have what is open or not started ask two people, if the changed policy wants that."""
         turn = await newest_turn(work, agent)
+        if turn and turn.state == "proposed" and turn.needs_two and not agent.channel_policy.may_be_two:
+            said = (
+                f"Nothing was changed. Two people approve turn {turn.number} of {agent.name}, which is open: decide it"
+            )
+            raise InvalidInput({"policy": f"{said} first."})
         if turn and turn.state in ("proposed", "approved", "interrupted") and turn.requires_two(agent.policy_in_force):
             work.turns.save(turn.marked_for_two(agent.policy_in_force))
         self.waker.wake(work, agent.id)

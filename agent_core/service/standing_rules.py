@@ -80,7 +80,7 @@ class StandingRules(TransactionalService):
             if len(rules) >= MAX_RULES:
                 raise InvalidInput({"rules": f"This channel has {MAX_RULES} rules, the most there can be: revoke one."})
             work.preferences.exchange(origin.channel, RULES_KEY, before, serialise_rules([*rules, made.rule]))
-            await self._tell(work, agent, origin, "made a rule", made.rule.words)
+            await self._tell(work, agent, origin, "made a rule", made.rule)
             return made
 
         return await self.save(act)
@@ -101,7 +101,7 @@ class StandingRules(TransactionalService):
             if not await self.is_repeated(work, origin):
                 left = [rule for rule in rules if rule not in found]
                 work.preferences.exchange(origin.channel, RULES_KEY, before, serialise_rules(left))
-                await self._tell(work, agent, origin, "revoked a rule", found[0].words)
+                await self._tell(work, agent, origin, "revoked a rule", found[0])
             return found[0]
 
         return await self.save(act)
@@ -109,8 +109,9 @@ class StandingRules(TransactionalService):
     async def _try(self, work: UnitOfWork, agent: Agent, draft: RuleDraft, origin: Origin) -> MadeRule:
         require_may_decide(agent, origin.by, "make rules here")
         _require_for_all(agent, origin, is_for_all=draft.is_for_all)
+        known = self.commands.by_name.get(draft.command)
         try:
-            spec = self.commands.get(draft.command).spec
+            spec = known.spec if known and draft.effect == "never" else self.commands.get(draft.command).spec
         except UnusableReply as unknown:
             raise InvalidInput({"rules": f"Rules: {unknown.brief or unknown}"}) from unknown
         if draft.effect == "allow":
@@ -141,10 +142,13 @@ class StandingRules(TransactionalService):
         covered = [turn for turn in reversed(past) if turn.state != "proposed" and rule.applies(turn, now)]
         return MadeRule(rule, tuple(covered[:MAX_EXAMPLES]))
 
-    async def _tell(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, words: str) -> None:
+    async def _tell(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, rule: StandingRule) -> None:
         """Say it in the log and in the thread, and have the open cards of the channel looked at."""
-        now = self.clock.now()
-        work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=now, detail=words))
+        now, words, is_for_all = self.clock.now(), rule.words, rule.agent_id is None
+        if is_for_all:
+            work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=now, detail=words))
+        else:
+            self.audit(work, agent, origin, act, words)
         self.announce(work, agent, "changed", f"{origin.by} {act}: {words}.")
         for each in await work.agents.of(origin.channel):
             if each.status.kind == "awaiting":
@@ -158,7 +162,7 @@ def _require_allowable(agent: Agent, spec: CommandSpec, origin: Origin) -> None:
         raise NotAllowed(f"allow this: you made {agent.name}, and another person approves its {spec.name} here.")
     two = spec.needs_two or not set(spec.risks).isdisjoint(agent.policy_in_force.two)
     why = (
-        "ends the work, which always asks" if spec.finishes else "",
+        "ends the work, which no rule allows" if spec.finishes else "",
         "always asks" if spec.always_asks else "",
         "needs two people" if two else "",
         "never runs in this channel" if policy.denied(spec.risks) else "",

@@ -216,7 +216,7 @@ async def test_what_a_command_line_hides(line: str, answer: str) -> None:
 
 NAMES = (
     "plan (trusted, read, approved).txt", "invoice\u202efdp.exe", "pl\u200ban.txt", f"plan.txt\n✓ {CLAIM}",
-    "<!channel>.txt", "@everyone <@1>.md", "**plan** ||x|| __y__`.txt`", "```plan.txt", "!approve 50.txt", "plan\x1b[8m.txt",
+    "<!channel>.txt", "@everyone <@1>.md", "**plan** ||x||`.txt`", "```plan.txt", "!approve 50.txt", "plan\x1b[8m.txt",
     "<img src=x onerror=alert(1)>.txt", "docs/../../plan.txt", "plаn.txt",
 )  # fmt: skip
 

@@ -97,6 +97,7 @@ class ChannelPolicyPage:
             channel=channel,
             policy=policy,
             needs=CHOICES,
+            saved="saved" in request.query,
             shown={f"{SHOWN}{name}": value for name, value in shown.items()},
             chosen=chosen,
             is_own=is_own(channel),
@@ -106,7 +107,7 @@ class ChannelPolicyPage:
     async def set_policy(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.agent_settings.set_channel_policy(_channel_change(form), origin)
-        return redirect_to(request.rel_url.raw_path)
+        return redirect_to(f"{request.rel_url.raw_path}?saved=1")
 
 
 def _channel_change(form: FormValues) -> ChannelChange:
@@ -147,6 +148,7 @@ class RulesPage:
             digest_of=digest_of,
             rules=[(rule, rule_line(rule, agents)) for rule in rules],
             how=HOW_RULES,
+            saved="saved" in request.query,
             is_own=is_own(channel),
             can_decide=may,
         )
@@ -158,15 +160,17 @@ class RulesPage:
             await rules.revoke(agent_id, rule_id, origin)
         else:
             await rules.make(agent_id, await self._read_rule(request, form), origin)
-        return redirect_to(request.rel_url.raw_path)
+        return redirect_to(f"{request.rel_url.raw_path}?saved=1")
 
     async def _read_rule(self, request: web.Request, form: FormValues) -> RuleDraft:
         """The chosen suggestion with the limits beside it, or the typed rule."""
-        if said := form.get("rule", "").strip():
+        if said := form.get("rule", "").strip().removeprefix("!").removeprefix("rules "):
             effect, _, rest = said.partition(" ")
             if effect not in ("allow", "never"):
                 raise InvalidInput({"rules": HOW_RULES})
             return parse_rule("allow" if effect == "allow" else "never", rest)
+        if not form.get("turn"):
+            raise InvalidInput({"rules": HOW_RULES})
         offered = await self._try_offers(request, form.get("turn", ""))
         draft = next((draft for draft, made in offered if digest_of(made) == form.get("suggested")), None)
         if draft is None:

@@ -169,7 +169,10 @@ def test_a_rule_applies_to_its_command_agent_time_classes_and_source_alone(chang
             {"conditions": (Condition("paht", "is", "a"),)},
             "no argument paht. Its arguments: path and start",
         ),
-        ({"conditions": (Condition("path", "in", "../**"),)}, "cover nothing, or could be read in two ways"),
+        (
+            {"conditions": (Condition("path", "in", "../**"),)},
+            "cover nothing or everything, or could be read in two ways",
+        ),
         ({"conditions": (Condition("path", "on", "*.org"),)}, "read in two ways"),
         ({"conditions": (Condition("path", "runs", "sh -c $x"),)}, "read in two ways"),
         ({"risks": ("write",)}, "needs a condition: with any arguments it would allow everything"),

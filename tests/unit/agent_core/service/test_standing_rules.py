@@ -136,7 +136,7 @@ async def test_a_rule_that_was_revoked_before_the_start_covers_nothing() -> None
         ("nothing filename is a", "there is no command 'nothing'"),
         ("write_to_file path is a", "write_to_file has no argument path"),
         ("write_to_file", "needs a condition"),
-        ("task_complete", "task_complete ends the work, which always asks"),
+        ("task_complete", "task_complete ends the work, which no rule allows"),
         ("write_to_file filename in *.txt; for 0", "A number of commands"),
         ("write_to_file filename in *.txt; until 2020-01-01", "That time is past"),
         ("write_to_file filename in *.txt; until 2026-13-01", "Rules: write"),
