@@ -23,6 +23,7 @@ from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.model_calls import Budget
 from agent_core.model.turn import Turn
+from agent_core.text.lines import unseparated
 
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"
@@ -123,7 +124,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
         turn=turn.id,
-        headline=readable(f"{agent.title} · turn {turn.number} · {turn.call.name}"),
+        headline=readable(f"{unseparated(agent.title)} · turn {turn.number} · {turn.call.name}"),
         command=turn.call.name,
         number=turn.number,
         state_parts=tuple(readable(part) if isinstance(part, str) else part for part in state_parts(turn)),
@@ -170,7 +171,8 @@ def summary_text(agent: Agent, turn: Turn) -> str:
 
 
 def brief_arguments(card: Card) -> str:
-    return " · ".join(" ".join(f"{argument.label}: {argument.text}".split()) for argument in card.arguments)
+    texts = (" ".join(f"{argument.label}: {argument.text}".split()) for argument in card.arguments)
+    return " · ".join(map(unseparated, texts))
 
 
 def status_text(agent: Agent) -> str:

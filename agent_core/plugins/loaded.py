@@ -9,6 +9,7 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.plugins.plugin import Plugin
 from agent_core.ports.tool_servers import ToolSource
+from agent_core.text.lines import unseparated
 from agent_core.toolset.registry import Command
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,8 @@ def one_line(text: str, most: int) -> str:
 
 def title_of(label: str, arguments: Arguments) -> str:
     """The title of a preview that says no more than the call itself: `Count words: filename tea.txt`."""
-    given = " · ".join(f"{name} {value}" for name, value in islice(arguments.items(), MAX_TITLE_ARGUMENTS))
+    label = unseparated(label)
+    given = " · ".join(unseparated(f"{name} {value}") for name, value in islice(arguments.items(), MAX_TITLE_ARGUMENTS))
     return one_line(f"{label}: {given[:MAX_REASON_CHARACTERS]}" if given else label, MAX_TITLE_CHARACTERS)
 
 

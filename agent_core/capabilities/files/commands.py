@@ -19,7 +19,7 @@ from agent_core.model.files import content_fingerprint
 from agent_core.ports.documents import Documents, DocumentText
 from agent_core.text.decoding import decode_unicode, is_utf8
 from agent_core.text.diffs import diff_of, line_count
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, unseparated
 from agent_core.toolset.registry import Command, CommandContext, CommandOutput, FoundOutcome, declare
 from agent_core.toolset.trash import KEPT, MAX_FILE_BYTES, NOT_KEPT, move_to_trash, size_of
 
@@ -132,7 +132,7 @@ class FileCommands:
         change = diff_of((await self._old_text(given.filename, old)).text, "")
         lost = f" · −{change.minus}" if change.minus else ""
         kept = KEPT if size <= MAX_FILE_BYTES else NOT_KEPT
-        title = f"{given.filename} · deletes {counted(size or len(old), 'byte')}{lost} · {kept}"
+        title = f"{unseparated(given.filename)} · deletes {counted(size or len(old), 'byte')}{lost} · {kept}"
         return Preview(title=title, body=change.body, kind="diff", target=given.filename, basis=basis)
 
     @property
@@ -247,7 +247,7 @@ def _change(filename: str, data: bytes, old: DocumentText, new: str, basis: str)
     if data and not old.text:
         state = f"{counted(len(data), 'byte')} that are no text · "
     lines = counted(line_count(new), "line")
-    title = f"{filename} · {state}{lines} · +{change.plus} −{change.minus}"
+    title = f"{unseparated(filename)} · {state}{lines} · +{change.plus} −{change.minus}"
     body = f"\\ Before: {old.note}\n{change.body}" if old.note and old.text else change.body
     return Preview(title=title, body=body, kind="diff", target=filename, basis=basis)
 
