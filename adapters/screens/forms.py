@@ -16,6 +16,7 @@ from adapters.screens.visible_text import one_line, readable
 from adapters.typed.form_values import DEFAULT_EFFORT, argument_names
 from adapters.typed.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
 from agent_core.model.agent import Agent
+from agent_core.model.channel_policy import NEEDS_TEXT
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS
@@ -31,6 +32,13 @@ REASONING = tuple(Option(effort, effort, f"Reasoning effort: {effort}") for effo
 OPERATORS_EFFORT = Option(DEFAULT_EFFORT, "As the operator set it")
 UNTICKED = "If you tick nothing, every command asks."
 ONE_IS_ENOUGH = "If you tick nothing, one person approves."
+WHO_APPROVES = Option("anyone", "Any full member"), Option("owner", "Who made the agent", "Only makers may approve")
+WHO_CHANGES = (
+    Option("approvers", "Who may approve"),
+    Option("anyone", "Any full member", "Any full member may change this"),
+)
+MAKERS = Option("on", "Yes"), Option("off", "No", "Makers approve no execute and publish of their own")
+POLICY_EXTRAS = "If you choose nothing, any full member may approve. People and groups: !policy channel approvers @…"
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
 MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
@@ -71,6 +79,35 @@ def _one_of(field: str, label: str, options: tuple[Option, ...], chosen: str, *,
     return Field(
         field, label, "one of", options=options, chosen=(chosen,), is_menu=is_menu, is_required=True, is_extra=True
     )
+
+
+def policy_form(fields: Mapping[str, str], carried: str) -> Form:
+    """The form for the policy of a channel. `fields`: as `policies.fields_of_channel` has them; `carried`: packed."""
+    needs = (
+        Field(
+            need,
+            f"{text[0].upper()}{text[1:]}",
+            "several of",
+            options=tuple(Option(risk, risk) for risk in RISK_CLASSES),
+            chosen=tuple(risk for risk in RISK_CLASSES if fields[f"need.{risk}"] == need),
+        )
+        for need, text in NEEDS_TEXT.items()
+        if need
+    )
+    parts = (
+        *needs,
+        _one_of("approvers", "Who may approve", _with_named(fields, "approvers", WHO_APPROVES), fields["approvers"]),
+        _one_of("makers", "Makers approve their own execute and publish", MAKERS, fields["makers"]),
+        _one_of("managers", "Who may change this", _with_named(fields, "managers", WHO_CHANGES), fields["managers"]),
+    )
+    return Form("policy", "Policy of this channel", "Set the policy", parts, carried, extras_hint=POLICY_EXTRAS)
+
+
+def _with_named(fields: Mapping[str, str], name: str, options: tuple[Option, ...]) -> tuple[Option, ...]:
+    """The options, with that which keeps the people who are named, if the policy names some."""
+    verb = "approve" if name == "approvers" else "change this"
+    kept = Option("named", "Whom it names now", f"Whom it names now may {verb}")
+    return (kept, *options) if fields[name] == "named" else options
 
 
 def edit_form(turn: Turn, spec: CommandSpec, fields: Iterable[Field] | None = None) -> Form:

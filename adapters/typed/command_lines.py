@@ -38,6 +38,11 @@ def is_about_channel(verb: str, said: str) -> bool:
     return verb == "policy" and first_word(said)[0] == "channel"
 
 
+def is_channel_policy(said: str) -> bool:
+    """Whether it is `policy channel` alone, which opens a form where there are forms."""
+    return said.strip().casefold() == "channel"
+
+
 def is_thread_command(line: str) -> bool:
     """Whether a line without `!` is a command, such as `memory search tea`, and not a reply.
 

@@ -113,7 +113,16 @@ class ChannelPolicyCommands:
         """Change the policy as the text says, if there is one, and show it; raise InvalidInput, NotAllowed."""
         if not said:
             return channel_policy_text(await self.settings.channel_policy(origin.channel))
-        return channel_policy_text(await self.settings.set_channel_policy(await self._change(said, origin), origin))
+        return await self.set(await self._change(said, origin), origin)
+
+    async def set(self, change: ChannelChange, origin: Origin) -> str:
+        """Change the policy and show it."""
+        return channel_policy_text(await self.settings.set_channel_policy(change, origin))
+
+    async def form_fields(self, origin: Origin) -> FormValues | None:
+        """What the form shows to who may change the policy; None for others."""
+        policy = await self.settings.channel_policy(origin.channel)
+        return fields_of_channel(policy) if policy.may_change(origin.by) else None
 
     async def _change(self, said: str, origin: Origin) -> ChannelChange:
         word, rest = first_word(said)
@@ -173,6 +182,41 @@ def fields_of_channel(policy: ChannelPolicy) -> dict[str, str]:
     }
     needs = {f"need.{risk}": policy.needs.get(risk, AGENTS) for risk in RISK_CLASSES}
     return {**chosen, **needs, "makers": "on" if policy.makers_approve else "off"}
+
+
+# The choices of each field of a form; their places stand in what the form carries.
+FIELD_CHOICES: Mapping[str, tuple[str, ...]] = {
+    **{f"need.{risk}": tuple(CHOICES) for risk in RISK_CLASSES},
+    "approvers": (ANYONE, OWNER, NAMED),
+    "managers": (APPROVERS, ANYONE, NAMED),
+    "makers": ("on", "off"),
+}
+
+
+def packed_fields(fields: FormValues) -> str:
+    """The fields in ten characters, for a form that has to know what it showed."""
+    return "".join(str(choices.index(fields[name])) for name, choices in FIELD_CHOICES.items())
+
+
+def change_of_form(packed: str, sent: FormValues) -> ChannelChange:
+    """What the person changed in a form with a menu of classes for each need, whatever others changed meanwhile.
+
+    `packed`: what the form showed. `sent`: a field `two.read` for each class that is chosen, and the other fields.
+    Raise InvalidInput for a class that is in two menus, and for another form.
+    """
+    try:
+        shown = {name: choices[int(at)] for at, (name, choices) in zip(packed, FIELD_CHOICES.items(), strict=True)}
+    except (ValueError, IndexError):
+        raise InvalidInput({"policy": HOW_CHANNEL_POLICY}) from None
+    wanted = {"approvers": ANYONE, "managers": APPROVERS, "makers": "on", **sent}
+    for risk in RISK_CLASSES:
+        chosen = [need for need in get_args(Need) if sent.get(f"{need}.{risk}")]
+        if len(chosen) > 1:
+            raise InvalidInput(
+                {chosen[1]: f"{risk} is chosen twice: {NEEDS_TEXT[chosen[0]]}, {NEEDS_TEXT[chosen[1]]}."}
+            )
+        wanted[f"need.{risk}"] = chosen[0] if chosen else AGENTS
+    return channel_change({name: wanted[name] for name in shown if wanted[name] != shown[name]})
 
 
 def channel_change(fields: FormValues) -> ChannelChange:

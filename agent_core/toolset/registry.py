@@ -1,4 +1,4 @@
-"""The registry of commands: `declare` makes one from functions, `Commands` finds, checks, previews and runs them."""
+"""Commands: their context and output, `declare` to make them, and the registry that finds, checks and runs them."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Builds the storage of the agents' files (a folder or S3) from the settings, and checks that it is the database's.
+"""Storage of the agents' files (folder or S3): builds it, checks that it is the database's, and tells doctor.
 
 Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL names a bucket.
 """

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from adapters.typed.policies import needing
+from agent_core.model.origin import Origin
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import ShownCard, writing
-from tests.scenario.member import GuildChat
+from tests.scenario.discord_app import text_of
+from tests.scenario.member import GuildChat, submitted
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.team import SlackChat
 from tests.scenario.test_signed_off import WAIT, clerk, on_each_surface
@@ -96,3 +99,36 @@ async def test_a_role_of_discord_approves(tmp_path: Path) -> None:
         await theirs.press("Approve")
         await ben.asks("do_nothing")
         assert await ana.file("notes.md") == "one\n"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("channel-policy:form")
+async def test_a_form_of_slack_sets_the_policy_and_keeps_what_another_person_changed_meanwhile(tmp_path: Path) -> None:
+    async with opened("slack-http", script(), tmp_path) as scene:
+        ana, policies = await clerk(scene), scene.stage.agent_settings
+        assert isinstance(ana, SlackChat)
+        await ana.person.types("/agent", "policy channel", ana.office.general)
+        view = await ana.office.form(ana.person, "Policy of this channel")
+        maker = (await scene.agent()).owner
+        await policies.set_channel_policy(needing("never", ("spend",)), Origin(by=maker, channel=scene.channel))
+        filled = {"two": ["execute", "publish"], "makers": "No"}
+        answer = await ana.person.submits(view, filled)
+        assert answer.is_acknowledged
+        policy = await policies.channel_policy(scene.channel)
+        assert policy.needs == {"spend": "never", "execute": "two", "publish": "two"}
+        assert not policy.makers_approve
+
+
+@pytest.mark.slow
+@pytest.mark.proves("channel-policy:form")
+async def test_a_form_of_discord_sets_the_policy(tmp_path: Path) -> None:
+    async with opened("discord", script(), tmp_path) as scene:
+        ana = await clerk(scene)
+        assert isinstance(ana, GuildChat)
+        shown = await ana.person.slash(ana.guild.general, "agent policy", text="channel")
+        chosen = {"two": ["publish"], "more": ["makers.off", "managers.anyone"]}
+        sent = await submitted(ana.person, shown, {}, chosen)
+        assert sent.response
+        assert "Two people approve: publish" in text_of(sent.response.message)
+        policy = await scene.stage.agent_settings.channel_policy(scene.channel)
+        assert (policy.needs, policy.makers_approve, policy.managers[0].id) == ({"publish": "two"}, False, "anyone")

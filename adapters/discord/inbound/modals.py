@@ -25,6 +25,7 @@ from adapters.discord.inbound.submitted_forms import (
     AnswerForm,
     DirectForm,
     EditForm,
+    PolicyForm,
     PromptForm,
     TextForm,
 )
@@ -34,6 +35,7 @@ from adapters.discord.outbound.message import DiscordMessage
 from adapters.screens.buttons import Button, ViewButton
 from adapters.typed.actions import FormInput, takes_long
 from adapters.typed.form_values import times_of
+from adapters.typed.policies import change_of_form
 from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import TurnId
@@ -61,7 +63,7 @@ class DiscordModalListener:
         match submitted_forms.read(str(data.get("custom_id")), submitted_forms.submitted(data.get("components"))):
             case AgentForm() | PromptForm() as sent:
                 await self._new_agent(sent, interaction, origin)
-            case EditForm() | AnswerForm() as sent:
+            case EditForm() | AnswerForm() | PolicyForm() as sent:
                 if refused := await self._send(sent, origin):
                     await tell(interaction, refused)
             case DirectForm(about, reason):
@@ -88,8 +90,11 @@ class DiscordModalListener:
             return draw(refused_screen(error.problems, ViewButton("new agent", form.key)))
         return text_message(creation_text(agent))
 
-    async def _send(self, sent: EditForm | AnswerForm, origin: Origin) -> DiscordMessage | None:
-        """Carry out a form that is kept if a field is wrong; return what is then said."""
+    async def _send(self, sent: EditForm | AnswerForm | PolicyForm, origin: Origin) -> DiscordMessage | None:
+        """Carry out a form that is kept if a field is wrong; return what is then said, such as the policy."""
+        if isinstance(sent, PolicyForm):
+            policies = self.context.actions.management_commands.channel_policy
+            return text_message(await policies.set(change_of_form(sent.packed, sent.fields), origin))
         if isinstance(sent, AnswerForm):
             return await send_answer(self.context, sent, origin)
         return await self._approve_edited(sent, origin)

@@ -19,10 +19,11 @@ from adapters.discord.outbound.draw import draw
 from adapters.discord.outbound.extra_buttons import draft_buttons, upload_button
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage, link_to
-from adapters.screens.forms import agent_form
+from adapters.screens.forms import agent_form, policy_form
 from adapters.screens.visible_text import one_line
-from adapters.typed.command_lines import CHANNEL_VERBS, ThreadVerb
+from adapters.typed.command_lines import CHANNEL_VERBS, ThreadVerb, is_channel_policy
 from adapters.typed.form_values import fields_of
+from adapters.typed.policies import packed_fields
 from adapters.typed.subcommands import (
     DUPLICATE,
     HELP,
@@ -119,8 +120,18 @@ class DiscordSlashListener:
                 answer = await run_subcommand(at_once, origin, self.context, link_to, upload_button)
                 return answer if isinstance(answer, str) else draw(answer)
 
-    async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
-        """Run a thread command. Defer the answer, as the command may take longer than Discord's limit of 3 seconds."""
+    async def _grant(
+        self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin
+    ) -> str | DiscordMessage:
+        """Run a thread command, or open the form of the channel's policy.
+
+        Defer the answer, as a command may take longer than Discord's limit of 3 seconds.
+        """
+        policies = self.context.actions.management_commands.channel_policy
+        is_form = wish.verb == "policy" and is_channel_policy(wish.text)
+        if is_form and (fields := await policies.form_fields(origin)):
+            await open_form(interaction, draw_form(policy_form(fields, packed_fields(fields))))
+            return ""
         await show_thinking(interaction)
         answer, _ = await grant_to_agent(self.context.actions.management_commands, wish, origin)
         return answer_message(answer)

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from adapters.discord.outbound.inputs import arguments_of
 from adapters.screens import form_parts as screens
 from adapters.screens.buttons import Button
-from adapters.screens.forms import agent_form
+from adapters.screens.forms import agent_form, policy_form
 from adapters.typed import form_values
 from adapters.typed.form_values import FormValues
+from adapters.typed.policies import FIELD_CHOICES
 from agent_core.errors import ChangedSinceShown, InvalidInput
+from agent_core.model.channel_policy import Need
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
@@ -81,7 +83,15 @@ class PromptForm:
     fields: FormValues
 
 
-Submitted: TypeAlias = AgentForm | EditForm | TextForm | AnswerForm | DirectForm | PromptForm
+@dataclass(frozen=True, slots=True)
+class PolicyForm:
+    """The submitted form of the channel's policy; `packed`: what it had shown."""
+
+    packed: str
+    fields: FormValues
+
+
+Submitted: TypeAlias = PolicyForm | AgentForm | EditForm | TextForm | AnswerForm | DirectForm | PromptForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -101,6 +111,10 @@ def read(custom_id: str, values: Values) -> Submitted:
         case "new":
             chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
             return AgentForm(about, texts | _extras(agent_form({}, about), chosen))
+        case "policy":
+            needs = {f"{need}.{risk}": "on" for need in get_args(Need) for risk in values.get(need, ())}
+            fields = dict.fromkeys(FIELD_CHOICES, "")
+            return PolicyForm(about, needs | _extras(policy_form(fields, about), values.get("more", ())))
         case "prompt":
             return PromptForm(about, texts)
         case "dm":

@@ -22,7 +22,7 @@ from agent_core.errors import NotPossible
 MAX_TITLE, MAX_LABEL, MAX_HINT, MAX_INPUT, MAX_OPTION = 45, 45, 100, 4000, 100
 MAX_QUOTE, MAX_LINE = 3_000, 450  # of a form's text, which has room for 4,000
 MORE, NOT_ALL = "More", "Not all of it fits here."
-KEYED = ("new", "prompt")  # kinds of forms that are about a channel or a prompt, and not about a button
+KEYED = ("new", "prompt", "policy")  # kinds of forms that are about something else than a button
 
 
 def draw_form(form: Form) -> ui.Modal:

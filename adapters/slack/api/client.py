@@ -1,4 +1,4 @@
-"""Calls Slack's Web API with rate limits and backoff per channel; translates Slack's errors to errors of the core."""
+"""Calls Slack's Web API; refuses calls to a channel during its backoff, reads pages, translates Slack's errors."""
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -15,6 +15,7 @@ from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.views import sentence_view
 from adapters.typed.actions import FormInput
 from adapters.typed.form_values import argument_names
+from adapters.typed.policies import change_of_form
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
@@ -62,6 +63,10 @@ class SlackModalListener:
             case "signoff.times":
                 button = replace(Button.parse(place.about), times=submitted_forms.number_of(view))
                 await self.context.actions.press(button, FormInput(), origin)
+            case "signoff.policy":
+                policies = self.context.actions.management_commands.channel_policy
+                change = change_of_form(place.about, submitted_forms.fields_in(view))
+                return sentence_view("Policy", await policies.set(change, origin))
             case "signoff.prompt":
                 return await SlackPrompts(self.context).submit(view, origin)
             case _:

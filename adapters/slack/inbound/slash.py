@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
+from adapters.screens.forms import policy_form
 from adapters.screens.message.pieces import Screen
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
@@ -12,8 +13,10 @@ from adapters.slack.outbound import views
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.controls import upload_button
 from adapters.slack.outbound.draw import draw
-from adapters.slack.outbound.forms import agent_view
+from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.message import SlackMessage, link_to
+from adapters.typed.command_lines import is_channel_policy
+from adapters.typed.policies import packed_fields
 from adapters.typed.prompt_drafts import NO_PROMPTS, list_choices
 from adapters.typed.subcommands import (
     NewCopy,
@@ -67,6 +70,9 @@ class SlackSlashListener:
                 await self.context.service.lifecycle.load_agent_defaults(origin)
                 self.context.soon(self._draft(sentence, event, origin))
                 return ""
+            case ThreadSubcommand("policy", text) if is_channel_policy(text):
+                self.context.soon(self.context.tell_refusal(event, self._open_policy(event, origin)))
+                return ""
             case ThreadSubcommand() as wish:
                 self.context.soon(self.context.tell_refusal(event, self._grant(wish, event, origin)))
                 return ""
@@ -78,6 +84,15 @@ class SlackSlashListener:
         form = agent_view(draft, await self.context.service.lifecycle.load_agent_defaults(origin), origin.channel.key)
         self.context.soon(self.context.open(event, await self.context.with_starters(form, origin.channel, chosen)))
         return ""
+
+    async def _open_policy(self, event: SlackEvent, origin: Origin) -> None:
+        """Open the form of the channel's policy; tell the policy to who may not change it."""
+        policies = self.context.actions.management_commands.channel_policy
+        if carried := await policies.form_fields(origin):
+            form = draw_form(policy_form(carried, packed_fields(carried)), origin.channel.key)
+            await self.context.open(event, form)
+        else:
+            await self.context.tell(event, await policies.run("", origin))
 
     async def _prompt_form(self, key: str, origin: Origin) -> Block:
         """The form of a prompt; without a key the form for a new agent, which offers all prompts."""
