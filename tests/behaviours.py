@@ -347,7 +347,7 @@ PROMISES: dict[str, str] = {
     "channel-policy:approvers": "In a channel whose policy names approvers, only these decide; a refusal names them.",
     "channel-policy:changes": "Who may approve, or set it last, changes a channel's policy; the log says what changed.",
     "channel-policy:never": "What a channel's policy denies is not offered, and an open card of it does not run.",
-    "channel-policy:form": "The form of a channel's policy changes what the person changed, and nothing that others did.",
+    "channel-policy:form": "The form of a channel's policy changes what its person changed, and nothing else.",
     "channel-policy:free": "What a channel's policy lets run unasked ends with the right of who chose it.",
     "channel-policy:makers": "Where the policy says so, who made an agent approves none of its execute and publish.",
     "channel-policy:at-once": "An approval by somebody who lost the right before the command starts asks again.",

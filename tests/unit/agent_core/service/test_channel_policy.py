@@ -88,6 +88,7 @@ async def test_only_approvers_decide_and_the_refusal_names_them() -> None:
     assert ("set the channel's policy", "who may approve: any full member → @ben, @leads") in await team.log()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("channel-policy:changes")
 async def test_approvers_and_who_set_it_last_change_it_and_nobody_else() -> None:
     team, slack = Team(), ChannelScope("slack", "T1", "C1")
@@ -141,6 +142,7 @@ async def test_what_never_runs_is_not_offered_and_an_open_card_is_withdrawn_unti
     assert [each.path for each in await team.stage.workspaces.of(agent).list_files(".")] == ["0.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("channel-policy:never")
 async def test_the_model_does_not_see_what_never_runs_but_can_end_its_work() -> None:
     team = Team()
@@ -161,6 +163,7 @@ async def test_two_people_of_the_channel_approve_what_was_open_and_a_lease_loses
     assert (await team.decide(turn, BEN)).state == "approved"
 
 
+@pytest.mark.slow
 async def test_one_person_approves_what_the_agent_had_free_and_its_lease_covered() -> None:
     team = Team()
     agent, turn = await team.opened()
@@ -187,6 +190,7 @@ async def test_free_classes_of_the_channel_run_under_who_chose_them_and_end_with
     assert (await after.opened())[1].state == "proposed"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("channel-policy:makers")
 async def test_who_made_an_agent_does_not_approve_its_execute_commands_but_rejects_them() -> None:
     team = Team(of_class("execute"))
@@ -323,6 +327,7 @@ async def test_what_a_first_person_edited_who_may_not_approve_any_more_is_what_t
     assert after.call.arguments == edit.arguments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["{", "[]", "null", '{"approvers": []}', '{"approvers": [], "needs": {}, "managers": 1}']
 )
@@ -347,6 +352,7 @@ async def test_a_person_whose_id_is_a_word_of_the_policy_is_nobody_in_particular
     assert not ChannelPolicy(approvers=(Approver(OWNER),)).is_approver(replace(BEN, id=OWNER), ANA)
 
 
+@pytest.mark.slow
 async def test_a_plugin_that_says_its_command_ends_the_work_is_denied_too() -> None:
     commands = (replace(each, spec=replace(each.spec, finishes=True, source="toy 1")) for each in FILE_COMMANDS)
     team = Team(Commands.of(*commands))

@@ -58,6 +58,7 @@ def test_a_lease_that_would_cover_nothing_is_refused(limits: LeaseLimits) -> Non
         grant(5, TURN, by=BEN, at=NOON, limits=limits)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("lease:limits")
 async def test_who_approves_more_sees_the_limits_on_the_card_and_in_the_log() -> None:
     team = Team()

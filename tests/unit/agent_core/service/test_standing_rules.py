@@ -56,6 +56,7 @@ async def test_what_a_rule_covers_runs_is_counted_and_logged_and_the_last_one_is
     assert ("made a rule", made.rule.words) in await team.log()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("rules:allow")
 async def test_past_turns_that_it_would_have_covered_are_named_before_and_nothing_is_saved() -> None:
     team = Ruled()
@@ -119,6 +120,7 @@ async def test_no_rule_covers_programs_and_posts_after_untrusted_content(risk: s
     assert (await team.next()).number == 2
 
 
+@pytest.mark.slow
 async def test_a_rule_that_was_revoked_before_the_start_covers_nothing() -> None:
     team = Ruled()
     turn = await team.begin()
