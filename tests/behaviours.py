@@ -354,6 +354,7 @@ PROMISES: dict[str, str] = {
     "oversight:model": "Policies, rules, leases and two people, in any order, do what a model in plain words says.",
     "lease:limits": "Approve ×N ends at its time, its amount and outside its classes, and says which it was.",
     "rules:allow": "A standing rule lets run what its words say; each use is counted and in the log.",
+    "rules:habits": "What people approved each time is suggested as a rule: no program, no post, nothing tainted.",
     "rules:never": "What a standing rule denies becomes no card, and an open card of it does not run.",
     "rules:never-wider": "A rule covers no path, address or shell line that can be read in two ways.",
     "rules:sleep": "A rule whose maker may not approve any more sleeps, and the card says so.",

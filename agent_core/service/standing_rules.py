@@ -7,6 +7,7 @@ from datetime import datetime
 from agent_core.errors import InvalidInput, NotAllowed, NotFound, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandSpec
+from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.permissions import (
@@ -15,6 +16,7 @@ from agent_core.model.permissions import (
     Condition,
     Effect,
     StandingRule,
+    is_closed_while_exposed,
     parse_rules,
     rule_problem,
     serialise_rules,
@@ -26,7 +28,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 from agent_core.toolset.registry import Commands
 
-MAX_LOOKED_AT, MAX_EXAMPLES = 40, 3
+MAX_LOOKED_AT, MAX_EXAMPLES, MIN_HABIT = 40, 3, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,15 @@ class MadeRule:
     covered: tuple[Turn, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """A command that people approved each time: how often, and its newest turn, which suggests rules."""
+
+    command: str
+    times: int
+    turn: Turn
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingRules(TransactionalService):
     """The rules of channels. Who may decide for an agent makes rules in its thread, and revokes any of its channel."""
@@ -59,6 +70,24 @@ class StandingRules(TransactionalService):
         """The rules of a channel in the order in which they were made."""
         async with self.database.begin() as work:
             return _readable(await work.preferences.get(channel, RULES_KEY))
+
+    async def list_habits(self, channel: ChannelScope, agent_id: AgentId) -> tuple[Habit, ...]:
+        """What people approved each time, five times or more among the newest turns, and no rule covers.
+
+        Never a program or a post, and nothing that was proposed after content from outside.
+        """
+        async with self.database.begin() as work:
+            agent = await work.agents.get(channel, agent_id)
+            turns = await work.turns.of(agent, last=MAX_LOOKED_AT)
+        of_command: dict[str, list[Turn]] = {}
+        for turn in (each for each in turns if each.ended_at):
+            of_command.setdefault(turn.call.name, []).append(turn)
+        return tuple(
+            Habit(command, len(found), found[-1])
+            for command, found in of_command.items()
+            if len(found) >= MIN_HABIT and all(was_approved(turn) for turn in found)
+            if not any(rule.applies(found[-1], self.clock.now(), agent.home) for rule in agent.read_rules)
+        )
 
     async def try_out(self, agent_id: AgentId, draft: RuleDraft, origin: Origin) -> MadeRule:
         """The rule as `make` would make it; nothing is saved. Raise NotAllowed, InvalidInput."""
@@ -153,6 +182,13 @@ class StandingRules(TransactionalService):
         for each in await work.agents.of(origin.channel):
             if each.status.kind == "awaiting":
                 self.waker.wake(work, each.id)
+
+
+def was_approved(turn: Turn) -> bool:
+    """Whether a person approved it as it was proposed, and a rule could have allowed it."""
+    is_open = not (turn.exposed or turn.finishes or turn.always_asks or turn.needs_two or is_closed_while_exposed(turn))
+    people = [each for each in turn.approvals if isinstance(each.decision, Approve) and not each.decision.under]
+    return is_open and turn.state == "done" and bool(people)
 
 
 def _require_allowable(agent: Agent, spec: CommandSpec, origin: Origin) -> None:

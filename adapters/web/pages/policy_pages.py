@@ -146,6 +146,7 @@ class RulesPage:
             turn=turn_id,
             suggested=await self._try_offers(request, turn_id) if may and turn_id else (),
             digest_of=digest_of,
+            habits=await self.workspace.rules.list_habits(channel, agent.id) if may and not turn_id else (),
             rules=[(rule, rule_line(rule, agents)) for rule in rules],
             how=HOW_RULES,
             saved="saved" in request.query,

@@ -1,6 +1,7 @@
 """Standing rules at work: what they let run and deny, how they are counted, and when they sleep or end."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,12 +9,12 @@ from adapters.typed.standing_rules import parse_rule
 from agent_core.errors import InvalidInput, NotAllowed, NotFound, NotPossible
 from agent_core.model.agent import Acting, Agent
 from agent_core.model.channel_policy import Approver
-from agent_core.model.decision import Approve, ApproveEdited
+from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
 from agent_core.model.origin import Actor
 from agent_core.model.permissions import RULES_KEY, Effect, StandingRule
 from agent_core.model.turn import Turn
-from agent_core.service.standing_rules import MadeRule
-from agent_core.testing.examples import ANA, BEN, CHANNEL
+from agent_core.service.standing_rules import MadeRule, was_approved
+from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent
 from tests.unit.agent_core.service.test_channel_policy import LEAD, LEADS, Directory, Team, approvers, of_class
 
 
@@ -165,6 +166,41 @@ async def test_who_may_not_decide_makes_and_revokes_no_rule_and_makers_none_for_
     made = await team.rule("write_to_file filename in *.txt", BEN)
     with pytest.raises(NotAllowed, match="revoke rules here"):
         await team.stage.rules.revoke(team.agent.id, made.rule.short_id, team.stage.origin(guest))
+
+
+@pytest.mark.slow
+@pytest.mark.proves("rules:habits")
+async def test_what_people_approved_each_time_is_suggested_until_a_rule_covers_it_or_somebody_refuses() -> None:
+    team, suggested = Ruled(), []
+    turn = await team.begin()
+    for _ in range(5):
+        suggested.append(await team.stage.rules.list_habits(CHANNEL, team.agent.id))
+        await team.decide(turn, BEN)
+        turn = await team.next()
+    (habit,) = await team.stage.rules.list_habits(CHANNEL, team.agent.id)
+    assert (suggested, habit.command, habit.times, habit.turn.number) == ([()] * 5, "write_to_file", 5, 5)
+    made = await team.rule("write_to_file filename in *.txt")
+    assert await team.stage.rules.list_habits(CHANNEL, team.agent.id) == ()
+    await team.stage.rules.revoke(team.agent.id, made.rule.short_id, team.stage.origin())
+    await team.decide(turn, BEN, Reject("No"))
+    await team.next()
+    assert await team.stage.rules.list_habits(CHANNEL, team.agent.id) == ()
+
+
+@pytest.mark.proves("rules:habits")
+async def test_programs_and_what_came_after_outside_content_is_never_suggested() -> None:
+    agent = an_agent()
+    approved = a_turn(agent, state="done", approvals=(Approval(BEN, NOON, Approve()),))
+    fields: list[dict[str, Any]] = [
+        {"exposed": True},
+        {"risks": ("execute",)},
+        {"risks": ("publish",)},
+        {"state": "rejected"},
+    ]
+    assert was_approved(approved)
+    assert not any(was_approved(replace(approved, **each)) for each in fields)
+    by_rule = Approve(under="rule")
+    assert not was_approved(replace(approved, approvals=(Approval(BEN, NOON, by_rule),)))
 
 
 @pytest.mark.proves("rules:never")
