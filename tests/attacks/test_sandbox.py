@@ -145,7 +145,7 @@ TAKING = [
 # Python at the level of a module: what ends it is a limit, and the answer says which.
 ENDED = [
     ("while True: print('y' * 1000)", "Printing endlessly", "it printed more than 200,000 bytes"),
-    ("while True: pass", "Using the processor endlessly", "it used more than 1 seconds of processor time"),
+    ("while True: pass", "Using the processor endlessly", "it used more than 2 seconds of processor time"),
     (
         "while True: time.sleep(99)",
         "Waiting endlessly",
