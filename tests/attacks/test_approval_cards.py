@@ -208,6 +208,7 @@ async def test_a_busy_slack_does_not_take_the_newest_commands_off_a_shared_card(
             assert [word for word in ("cedar", "elm", "fir") if word in shared] == ["cedar", "elm", "fir"], shared
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:one-card")
 async def test_on_discord_a_turn_shown_late_leaves_the_newest_commands_on_their_card(tmp_path: Path) -> None:
     async with Guild.opened() as guild:

@@ -438,6 +438,7 @@ def states(worker: PluginWorker) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:rest")
 @pytest.mark.parametrize("body", [pytest.param(THREAD, marks=ON), CHILDREN], ids=["thread", "processes"])
 async def test_a_worker_does_nothing_between_its_questions(plugins: Plugins, body: str) -> None:

@@ -293,6 +293,7 @@ async def test_an_agent_with_background_programs_is_looked_at_again(
 only_the_queue = pytest.mark.parametrize("url", ["postgres"], indirect=True)
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("workers:programs")
 async def test_programs_of_an_interrupted_agent_end_with_its_job(place: Place) -> None:
@@ -385,6 +386,7 @@ async def test_a_waiting_job_is_enough_for_many_wakes(place: Place) -> None:
         assert await on_database(place.url, count) == 2
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("workers:leave")
 async def test_an_agent_of_a_worker_that_drains_is_woken_for_the_others(place: Place) -> None:

@@ -77,6 +77,7 @@ async def test_a_plugin_that_forks_is_answered_for_once(plugins: Plugins) -> Non
     assert (await run(plugins, "return 'child' if os.fork() == 0 else 'parent'")).text == "parent"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:time")
 async def test_a_command_that_hangs_is_ended_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
     plugins = Plugins(tmp_path, seconds=0.5)
@@ -182,6 +183,7 @@ async def test_an_idle_worker_is_ended(tmp_path: Path) -> None:
     assert not place.worker.is_running
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:hook-lost")
 @pytest.mark.parametrize(
     ("body", "why"),

@@ -144,6 +144,7 @@ async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
             await server.call("wait", {"begun": str(begun), "ended": str(note)}, print)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:dies")
 async def test_a_server_that_dies_costs_one_call_and_is_connected_again() -> None:
     async with connected(entry_of(local("helpful.py"))) as server:
@@ -156,6 +157,7 @@ async def test_a_server_that_dies_costs_one_call_and_is_connected_again() -> Non
         assert (await server.call("echo", {"text": "back"}, print)).text == "back"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:variables")
 async def test_a_server_sees_only_the_variables_that_its_entry_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-signoff")

@@ -111,6 +111,7 @@ def test_the_link_of_the_guide_asks_for_the_permissions_that_it_lists() -> None:
     assert re.findall(r"permissions=(\d+)", GUIDE) == [str(NEEDED.value)]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:goal")
 async def test_an_agent_is_made_and_approved_to_its_end(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings) as signoff:

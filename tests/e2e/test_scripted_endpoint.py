@@ -47,6 +47,7 @@ async def ana(signoff: Program) -> AsyncIterator[PageChat]:
         yield chat
 
 
+@pytest.mark.slow
 @pytest.mark.proves("endpoint:goal")
 async def test_a_goal_is_finished_through_the_real_sdk(endpoint: OpenAIStandIn, ana: PageChat) -> None:
     endpoint.answers(WRITES, Says(adding("report.md", "Ana agrees.\n")), DONE)

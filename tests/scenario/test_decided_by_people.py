@@ -46,6 +46,7 @@ async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, t
         assert await ana.file("notes.md") == "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:approved")
 @on_each_surface()
 async def test_approve_the_next_five_on_a_foreign_tool_asks_again_after_it_answered(

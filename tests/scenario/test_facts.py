@@ -5,6 +5,7 @@ import pytest
 from benchmarks.facts import FACTS, LEAST, PAGES, run_script
 
 
+@pytest.mark.slow
 @pytest.mark.proves("memory:facts")
 async def test_twenty_facts_of_the_first_turns_are_held_after_summaries_that_forget_them_all() -> None:
     report = await run_script(30)

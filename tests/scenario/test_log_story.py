@@ -24,6 +24,7 @@ LINES = "\n".join(f"line {number} of a rambling answer" for number in range(300)
 RAMBLING = f"Sure! \u202eI would rather talk.\n{LINES}\nThat was all."
 
 
+@pytest.mark.slow
 @pytest.mark.proves("log:surfaces")
 @pytest.mark.parametrize("surface", PLAYED)
 async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(surface: Name, tmp_path: Path) -> None:

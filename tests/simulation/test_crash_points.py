@@ -23,6 +23,7 @@ SHARE = 0.25  # by which the page may be off: releases of Python take other numb
 SOME = 8  # of the points of a kind
 
 
+@pytest.mark.slow
 @pytest.mark.proves("crash:points")
 @pytest.mark.parametrize("ending", get_args(Ending))
 @pytest.mark.parametrize("kind", ["shell command", "question"])

@@ -122,6 +122,7 @@ def test_many_storms_lose_nothing_and_do_nothing_twice(storm: str) -> None:
         assert find_complaints(seed, storm) == [], f"{storm}, seed {seed}"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("simulation:replay")
 @pytest.mark.parametrize(("seed", "storm"), [(7, "everything"), (3, f"everything, {MANY}")])
 def test_a_seed_plays_the_same_run_again(seed: int, storm: str) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from adapters.typed.policies import parse_policy_change
+from adapters.typed.policies import change_of_form, fields_of_channel, packed_fields, parse_policy_change
 from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.channel_policy import Approver, ChannelPolicy
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import PolicyChange
 from tests.unit.adapters.test_management_commands import GUEST, a_stage, granted
@@ -66,3 +67,17 @@ async def test_a_guest_sets_no_policy() -> None:
     stage, _ = await a_stage()
     with pytest.raises(NotAllowed):
         await granted(stage, "policy", "ask all", GUEST)
+
+
+@pytest.mark.proves("channel-policy:form")
+def test_a_form_changes_what_its_person_changed_and_nothing_that_others_changed_meanwhile() -> None:
+    shown = ChannelPolicy(needs={"read": "free", "write": "two"})
+    sent = {"free.read": "on", "never.spend": "on", "makers": "off"}
+    meanwhile = ChannelPolicy(needs={"read": "never", "write": "two"}, approvers=(Approver("U1", "@ben"),))
+    changed = change_of_form(packed_fields(fields_of_channel(shown)), sent)(meanwhile)
+    assert changed == ChannelPolicy(
+        needs={"read": "never", "spend": "never"}, approvers=meanwhile.approvers, makers_approve=False
+    )
+    for packed, wrong in (("x", {}), (packed_fields(fields_of_channel(shown)), {"free.read": "on", "two.read": "on"})):
+        with pytest.raises(InvalidInput):
+            change_of_form(packed, wrong)

@@ -131,6 +131,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
         settings_of(tmp_path / "none.json")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:start")
 async def test_a_server_that_does_not_come_keeps_nobody_waiting_and_the_others_appear(tmp_path: Path) -> None:
     file = written(

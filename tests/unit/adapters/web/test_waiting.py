@@ -218,6 +218,7 @@ async def open_line(ana: PageChat, page: str) -> list[str]:
     return headings(opened)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:queue-short")
 async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
     ana: PageChat, model: ScriptedModel
