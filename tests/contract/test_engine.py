@@ -399,6 +399,7 @@ async def test_an_agent_of_a_worker_that_drains_is_woken_for_the_others(place: P
             await living.until(lambda: ADA.id in living.begun)
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("workers:none")
 async def test_workers_are_counted_as_long_as_they_beat(place: Place) -> None:

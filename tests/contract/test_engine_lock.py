@@ -41,6 +41,7 @@ async def test_an_import_is_alone_on_a_database(url: str) -> None:
         await lock.release()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workers:many")
 async def test_many_engines_share_a_postgresql_database_and_one_of_them_leads(postgres: str) -> None:
     engines = [engine_lock(postgres, FakeClock()) for _ in range(3)]

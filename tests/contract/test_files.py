@@ -92,6 +92,7 @@ async def test_what_many_append_at_once_is_all_there(files: Files) -> None:
     assert sorted((await files.read("deep/log.txt")).splitlines(keepends=True)) == sorted(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 async def test_a_file_is_written_or_deleted_never_both(files: Files) -> None:
     await files.write("a.txt", b"first")

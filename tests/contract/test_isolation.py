@@ -145,6 +145,7 @@ async def test_ids_of_others_open_nothing(office: Office) -> None:
         assert await by_paging(office, stranger) == SECRET
 
 
+@pytest.mark.slow
 @pytest.mark.proves("isolation:memory")
 async def test_forgetting_everything_of_one_leaves_the_others_everything(office: Office) -> None:
     assert await office.memories.forget_all(ADA.id, office.origin(ADA)) == 1

@@ -91,6 +91,7 @@ async def test_a_whole_reply_says_so_and_counts_its_tokens(model: LanguageModel)
     assert reply.usage.cached <= reply.usage.prompt
 
 
+@pytest.mark.slow
 async def test_people_and_agents_can_name_it(model: LanguageModel) -> None:
     assert model.label
     assert model.default_model

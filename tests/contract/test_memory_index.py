@@ -102,6 +102,7 @@ async def nearest(
     return tuple(memory_id for memory_id, _ in found)
 
 
+@pytest.mark.slow
 async def test_the_nearest_comes_first_with_its_cosine(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"west": WEST, "north": NORTH, "nearly": NEARLY_EAST, "between": NORTH_EAST})
     found = await index.nearest(MemorySpace.of(ADA), HERE, EAST, 9)

@@ -97,6 +97,7 @@ def test_nothing_has_no_tokens_and_everything_else_has_some(counter: TokenCounte
     assert all(counter.count(text) > 0 for text in (*LANGUAGES.values(), *WRITINGS.values(), *TRYING.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", TRYING.values(), ids=TRYING)
 @pytest.mark.parametrize("length", [MAX_EXACT_CHARACTERS, 1_000_000])
 def test_no_text_is_too_odd_or_too_long(counter: TokenCounter, unit: str, length: int) -> None:

@@ -110,6 +110,7 @@ async def _move(direction: tuple[str, str], folder: Path, rows: Rows) -> None:
     assert (folder / "second.zip").read_bytes() == (folder / "first.zip").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("transfer:everything")
 async def test_an_agent_is_the_same_in_every_way_after_a_move(pair: tuple[str, str], tmp_path: Path) -> None:
     source, target = pair
@@ -153,6 +154,7 @@ async def _keep_all(url: str, *values: object) -> None:
     await database.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("transfer:snapshot")
 async def test_an_export_beside_a_running_engine_is_of_one_moment(pair: tuple[str, str]) -> None:
     url, _ = pair

@@ -67,6 +67,7 @@ async def answer(stage: Stage, turn: Turn) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.proves("crash:every-save")
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("save", EACH)

@@ -46,6 +46,7 @@ async def test_arguments_that_mean_nothing_are_refused(tmp_path: Path, arguments
     assert (code, "usage: signoff" in output) == (2, True)
 
 
+@pytest.mark.slow
 async def test_the_version_is_printed_whatever_the_settings_are(tmp_path: Path) -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     code, output = await said(tmp_path, "--version", PORT="none")

@@ -67,6 +67,7 @@ async def test_there_are_these_tools_and_no_others(opened: Opened) -> None:
         assert all(tool.output_schema and tool.output_schema["type"] == "object" for tool in listed)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:wait")
 async def test_a_client_makes_an_agent_people_approve_and_the_client_reads_the_file(
     served: Served, opened: Opened

@@ -208,6 +208,7 @@ def test_a_place_is_read_back() -> None:
     assert place.scope.channel == "C1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("may_write", [True, False])
 async def test_who_made_an_agent_is_told_where_they_are_or_directly_where_signoff_may_not_write(
     tmp_path: Path, *, may_write: bool

@@ -92,6 +92,7 @@ async def settle(stage: Stage, agent: Agent) -> Agent:
     return await advance
 
 
+@pytest.mark.slow
 @pytest.mark.proves("crash:in-hand")
 @pytest.mark.parametrize("moment", ["before", "after", "late"])
 @pytest.mark.parametrize("at", range(1, 6))

@@ -141,6 +141,7 @@ class Raising(Plugin):
         self._may_raise("observing")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:aside")
 @pytest.mark.parametrize("failure", [ValueError("broken\nhere"), SystemExit(3), AssertionError()], ids=repr)
 @pytest.mark.parametrize("where", ["commands", "guidance", "before the run", "after the run", "observing"])

@@ -221,6 +221,7 @@ async def test_a_file_of_another_release_is_refused(tmp_path: Path, schema: str,
     assert written(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("byte", range(5, 100, 5))
 async def test_any_damaged_byte_is_found(tmp_path: Path, byte: int) -> None:
     """The bytes at this percentage of the file, and all after it, are others."""

@@ -188,6 +188,7 @@ INSTEAD: list[tuple[Does, Answers, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("does", "answer", "said"), INSTEAD, ids=range(len(INSTEAD)))
 async def test_what_a_service_says_instead_of_a_picture_is_told(
     does: Does, answer: Answers, said: str, standin: MediaStandIn

@@ -208,6 +208,7 @@ async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: in
     assert len(endpoint.standin.completions) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

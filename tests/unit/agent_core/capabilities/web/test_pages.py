@@ -41,6 +41,7 @@ async def site() -> AsyncIterator[Site]:
         yield site
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "kind", "text"),
     [
