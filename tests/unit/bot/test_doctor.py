@@ -298,6 +298,7 @@ TOLD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", TOLD, ids=lambda told: f"{told.name} {told.why[:30]}")
 async def test_a_finding_tells_its_state_why_and_which_variable_changes_it(tmp_path: Path, told: Told) -> None:
     finding = (await found(settings_with(tmp_path, **told.variables), told.world))[told.name]

@@ -55,6 +55,7 @@ def opened(served: Served, request: pytest.FixtureRequest) -> Opened:
     return partial(open_client, served, era)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:undecided")
 async def test_there_are_these_tools_and_no_others(opened: Opened) -> None:
     async with opened() as client:

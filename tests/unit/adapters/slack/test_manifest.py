@@ -241,6 +241,7 @@ def test_the_app_is_the_one_that_the_code_is() -> None:
     assert faults(manifest()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPOILT)
 def test_an_app_that_is_another_one_is_told(name: str) -> None:
     change, said = SPOILT[name]

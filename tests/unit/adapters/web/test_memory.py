@@ -135,6 +135,7 @@ async def test_a_text_that_is_too_long_is_given_back(ana: PageChat) -> None:
     assert (status, "&lt;p&gt;" + "y" * 20_000 + "</textarea>" in page) == (422, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -27,6 +27,7 @@ FOUND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("crash:digest")
 @pytest.mark.parametrize(("reply", "before", "left", "after"), FOUND)
 async def test_nobody_is_asked_about_a_file_command_whose_file_tells_what_became_of_it(

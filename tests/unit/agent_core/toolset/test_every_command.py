@@ -86,6 +86,7 @@ async def answered(command: Command, arguments: Mapping[str, object], context: C
         return str(told)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("commands:sentence")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "google"])
 async def test_any_text_gets_an_answer(name: str) -> None:
@@ -102,6 +103,7 @@ async def test_any_text_gets_an_answer(name: str) -> None:
         assert "Traceback" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_arguments_of_a_wrong_type_are_told_before_anybody_is_asked(name: str) -> None:
     commands = Commands.of(*(each.switched("") for each in every_command().by_name.values()))

@@ -60,6 +60,7 @@ async def test_a_photo_stays_a_jpeg_and_every_other_picture_becomes_a_png(name: 
     assert (opened(found).format, opened(found).size) == (becomes, (30, 20))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("vision:pixels")
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "WEBP"])
 async def test_metadata_are_dropped_and_the_picture_stands_upright(name: str) -> None:

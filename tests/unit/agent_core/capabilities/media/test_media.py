@@ -265,6 +265,7 @@ async def test_a_sound_is_sent_with_its_name_and_paid_by_the_minute(standin: Med
     assert desk.tracker.spent["audio"].cost == Decimal("0.0045")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("usage", "cost"),
     [

@@ -226,6 +226,7 @@ async def test_after_a_picture_no_lease_covers_programs() -> None:
     assert not any(message.images for message in prompt), "the picture is in a call of its own"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("vision:outside")
 async def test_after_a_picture_no_free_class_covers_programs() -> None:
     stage = stage_of(RUN, PAINT, VIEW, ORDERS, RUN)

@@ -151,6 +151,7 @@ async def test_a_whole_reply_to_a_streamed_request_is_read(api: Api) -> None:
     assert (await ask(api.model())).text == REPLY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("body", ["<html>Sign in</html>", "null", "[1]", '{"content": "x"}'])
 async def test_a_page_instead_of_a_reply_is_told_in_one_sentence(api: Api, body: str, streams: bool) -> None:

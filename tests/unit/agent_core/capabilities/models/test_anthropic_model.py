@@ -174,6 +174,7 @@ async def test_a_model_that_ignores_the_tool_is_asked_otherwise_the_next_time(ap
     assert api.standin.messages[1]["tool_choice"]["type"] == "auto"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tools", "cache_control", "effort", "display", "output_config"])
 async def test_a_parameter_that_a_gateway_refuses_is_left_out(api: Api, name: str) -> None:
     api.standin.refuses = {name}
@@ -256,6 +257,7 @@ async def test_missing_or_absurd_usage_is_counted_here(api: Api, usage: Any, str
     assert 5 < used.completion < 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "kind", "sentence"),
     [

@@ -28,6 +28,7 @@ async def test_a_server_is_named_by_its_usual_port(monkeypatch: pytest.MonkeyPat
     assert found.name == "Ollama"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "listing",
     [

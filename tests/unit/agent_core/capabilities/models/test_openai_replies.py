@@ -92,6 +92,7 @@ def told(**more: object) -> dict[str, object]:
     return {"prompt_tokens": 100, "completion_tokens": 30, **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("usage", "used"),
     [
@@ -113,6 +114,7 @@ async def test_usage_is_read_in_the_shapes_of_several_endpoints(
 CACHE_APART = {"prompt_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 100}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("usage", "reasoning"),
     [
@@ -196,6 +198,7 @@ LOW_TO_HIGH = "reasoning_effort: Input should be 'low', 'medium' or 'high'"
 NONE_OR_DEFAULT = "`reasoning_effort` must be one of `none` or `default`"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("complaint", "effort", "sent"),
     [

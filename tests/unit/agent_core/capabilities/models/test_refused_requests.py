@@ -81,6 +81,7 @@ async def test_an_error_inside_the_endpoint_is_asked_around_once_and_not_learned
     assert ways(standin) == ["json_schema", None, "json_schema", None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "message"),
     [
@@ -102,6 +103,7 @@ async def test_what_a_simpler_request_cannot_mend_is_asked_once(
     assert len(standin.completions) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "message", "told"),
     [

@@ -127,6 +127,7 @@ async def test_a_connection_that_breaks_leaves_open_whether_it_was_posted(standi
     assert await refusal(commands(standin)) == f"X cannot be reached (ConnectionError). {MAYBE}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
