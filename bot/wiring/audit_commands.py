@@ -47,7 +47,12 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
                 _tell_heads(await read_heads(settings.database_url))
             case _:
                 write = _write_csv if given.format == "csv" else _write_lines
-                await export_log(settings.database_url, given.channel, partial(_write_while_read, write))
+                exported: set[str] = set()
+                await export_log(settings.database_url, given.channel, partial(_write_while_read, write, exported))
+                if absent := [channel for channel in given.channel if channel not in exported]:
+                    return _tell_fault(
+                        f"No record of {', '.join(absent)} was written: `audit heads` lists the channels."
+                    )
     except (TransferRefused, DatabaseAway, UnreadableRecord) as fault:
         return _tell_fault(str(fault))
     return 0
@@ -79,9 +84,12 @@ def _head(text: str) -> tuple[str, Head]:
 
 def _heads_file(name: str) -> list[tuple[str, Head]]:
     try:
-        return [_head(line) for line in Path(name).read_text(encoding="utf-8").splitlines() if line.strip()]
+        heads = [_head(line) for line in Path(name).read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError) as fault:
         raise argparse.ArgumentTypeError(f"{name} cannot be read: {fault}") from fault
+    if not heads:
+        raise argparse.ArgumentTypeError(f"{name} has no line of `audit heads`, so there is nothing to compare with")
+    return heads
 
 
 def _by_channel(kept: Iterable[tuple[str, Head]]) -> Heads:
@@ -122,9 +130,16 @@ def _tell_heads(heads: Heads) -> None:
         _tell(f"{channel}={seq}:{hash_}")
 
 
-def _write_while_read(write: Callable[[Iterator[ExportedRecord]], None], records: Iterator[ExportedRecord]) -> None:
+def _write_while_read(
+    write: Callable[[Iterator[ExportedRecord]], None], exported: set[str], records: Iterator[ExportedRecord]
+) -> None:
+    def noted() -> Iterator[ExportedRecord]:
+        for record in records:
+            exported.add(record.channel)
+            yield record
+
     try:
-        write(records)
+        write(noted())
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads it has enough, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

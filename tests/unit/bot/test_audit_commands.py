@@ -66,7 +66,18 @@ async def test_an_export_has_what_a_check_by_hand_needs(settings: Settings, caps
     assert [(row["seq"], row["hash"], row["detail"]) for row in rows] == [
         (str(line["seq"]), line["hash"], f"'=1+{number}") for number, line in enumerate(lines)
     ]
-    assert await printed(settings, capsys, "export", "--channel", "slack/T/C") == (0, "")
+    code, text = await printed(settings, capsys, "export", "--channel", HERE, "--channel", "slack/T/C")
+    assert (code, text.count("\n")) == (1, 4)
+    assert text.endswith("No record of slack/T/C was written: `audit heads` lists the channels.\n")
+
+
+async def test_an_empty_file_of_heads_is_not_taken_for_a_comparison(
+    settings: Settings, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (kept := tmp_path / "heads.txt").write_text("\n")
+    with pytest.raises(SystemExit, match="2"):
+        await run(settings, ("verify", "--heads", str(kept)))
+    assert "has no line of `audit heads`, so there is nothing to compare with" in capsys.readouterr().err
 
 
 @pytest.mark.slow
