@@ -39,6 +39,10 @@ async def test_a_card_leads_to_rules_that_it_suggests_and_the_saved_one_covers_w
     assert page.index('filename is "docs/0.txt"') < page.index(WORDS)
     chosen = [part.partition('"')[0] for part in page.split('name="suggested" value="')[1:]]
     assert (await rules(ana, turn=turn, suggested="0"))[0] == 422
+    status, page = await rules(ana, turn=turn, suggested=chosen[1], times="many", all="on")
+    kept = (f'value="{chosen[1]}" checked', 'name="all" checked', 'value="many"')
+    assert (status, [text for text in kept if text not in page]) == (422, [])
+    assert f'value="{chosen[0]}" checked' not in page
     status, page = await rules(ana, turn=turn, suggested=chosen[1], times="2")
     assert (status, f"{WORDS}, 2 more times · by @ana · ran 0 times" in page) == (200, True)
     await card.press("Approve")
