@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -23,6 +23,7 @@ HOW_RULES = (
     "all agents. !rules revoke ID ends one. Example: !rules allow read_file filename in docs/**; for 10"
 )
 CONDITION = re.compile(r"(?P<argument>[\w.-]{1,64}) (?P<kind>is|begins|in|on|runs) (?P<value>.+)", re.DOTALL)
+EFFECTS: Mapping[str, Effect] = {"allow": "allow", "never": "never"}
 PATHS = ("filename", "directory", "clone_path")
 TIMES, UNTIL = re.compile(r"for (\d{1,4})(?: times)?"), re.compile(r"until (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d))?")
 
@@ -43,7 +44,7 @@ class RuleCommands:
             case "revoke" if rest:
                 return f"Revoked: {(await self.rules.revoke(agent.id, rest, origin)).words}."
             case "allow" | "never" if rest:
-                made = await self.rules.make(agent.id, parse_rule(word, rest), origin)
+                made = await self.rules.make(agent.id, parse_rule(said), origin)
                 return made_text(made.rule, made.covered)
             case _:
                 raise InvalidInput({"rules": HOW_RULES})
@@ -69,10 +70,14 @@ def made_text(rule: StandingRule, covered: Sequence[Turn]) -> str:
     )
 
 
-def parse_rule(effect: Effect, said: str) -> RuleDraft:
-    """The rule that a line such as `read_file filename in docs/**; for 10` asks for; raise InvalidInput."""
-    command, _, rest = said.partition(";")[0].strip().partition(" ")
-    return with_limits(RuleDraft(effect=effect, command=command), "; ".join((rest, *said.split(";")[1:])))
+def parse_rule(said: str) -> RuleDraft:
+    """The rule that a line such as `allow read_file filename in docs/**; for 10` asks for; raise InvalidInput."""
+    effect, described = first_word(said)
+    if effect not in EFFECTS:
+        raise InvalidInput({"rules": HOW_RULES})
+    command, _, rest = described.partition(";")[0].strip().partition(" ")
+    draft = RuleDraft(effect=EFFECTS[effect], command=command)
+    return with_limits(draft, "; ".join((rest, *described.split(";")[1:])))
 
 
 def with_limits(draft: RuleDraft, said: str) -> RuleDraft:

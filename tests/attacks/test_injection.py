@@ -85,7 +85,7 @@ class Scene:
         given = AgentDraft(**{"name": "Clerk", "goals": ("Tell the news",), "policy": policy, **draft})
         self.agent = await self.stage.service.lifecycle.create(given, self.stage.origin())
         for said in rules:
-            await self.stage.rules.make(self.agent.id, parse_rule("allow", said), self.stage.origin())
+            await self.stage.rules.make(self.agent.id, parse_rule(f"allow {said}"), self.stage.origin())
         self.before = await self.settings()
         return self
 

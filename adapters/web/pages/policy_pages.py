@@ -166,10 +166,7 @@ class RulesPage:
     async def _read_rule(self, request: web.Request, form: FormValues) -> RuleDraft:
         """The chosen suggestion with the limits beside it, or the typed rule."""
         if said := form.get("rule", "").strip().removeprefix("!").removeprefix("rules "):
-            effect, _, rest = said.partition(" ")
-            if effect not in ("allow", "never"):
-                raise InvalidInput({"rules": HOW_RULES})
-            return parse_rule("allow" if effect == "allow" else "never", rest)
+            return parse_rule(said)
         if not form.get("turn"):
             raise InvalidInput({"rules": HOW_RULES})
         offered = await self._try_offers(request, form.get("turn", ""))

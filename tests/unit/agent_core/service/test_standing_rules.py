@@ -28,7 +28,7 @@ class Ruled(Team):
         return turn
 
     async def rule(self, said: str, by: Actor = ANA, effect: Effect = "allow") -> MadeRule:
-        return await self.stage.rules.make(self.agent.id, parse_rule(effect, said), self.stage.origin(by))
+        return await self.stage.rules.make(self.agent.id, parse_rule(f"{effect} {said}"), self.stage.origin(by))
 
     async def rules(self) -> tuple[StandingRule, ...]:
         return await self.stage.rules.list_rules(CHANNEL)
@@ -63,7 +63,7 @@ async def test_past_turns_that_it_would_have_covered_are_named_before_and_nothin
     team = Ruled()
     await team.decide(await team.begin(), BEN)
     await team.next()
-    draft = parse_rule("allow", "write_to_file filename is 0.txt")
+    draft = parse_rule("allow write_to_file filename is 0.txt")
     tried = await team.stage.rules.try_out(team.agent.id, draft, team.stage.origin())
     assert [turn.number for turn in tried.covered] == [1]
     assert await team.rules() == ()
