@@ -51,7 +51,7 @@ ANSWERS = [
     ("print('noise'); sys.stderr.write('noise'); return 'said'", "said"),
     ("return sys.stdin.read() or 'nothing to read'", "nothing to read"),
     ("return 'x' * 200_000", f"{'x' * 150_000}\n(50,000 more characters are lost.)"),
-    ("return '\\ud800'", "\ufffd"),
+    ("return '\\ud800'", "?"),
     ("return os.getcwd()", "/workspace"),
 ]
 
@@ -60,10 +60,7 @@ ANSWERS = [
 @pytest.mark.proves("autogpt:worker")
 @pytest.mark.parametrize(("body", "text"), ANSWERS, ids=[body[:40] for body, _ in ANSWERS])
 async def test_a_commands_result_is_text_whatever_it_is(plugins: Plugins, body: str, text: str) -> None:
-    output = await run(plugins, body)
-    assert (
-        output.text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\ufffd" * 3, "\\ud800") == text
-    )
+    assert (await run(plugins, body)).text == text
 
 
 @pytest.mark.slow

@@ -63,11 +63,7 @@ class AutoGptPlugin(Plugin):
             value = await self.ask_hook(hook, given, context)
         except (CommandError, DatabaseAway, OSError):
             return None
-        try:
-            return await asyncio.to_thread(self._redacted, value)
-        except RecursionError:
-            self.leave_out(hook, CommandError("its answer is nested too deep"))
-            return None
+        return await asyncio.to_thread(self._redacted, value)
 
     async def ask_hook(self, hook: str, given: Sequence[object], context: CommandContext) -> Any:
         """As `hook`, but raise CommandError, DatabaseAway or OSError while the plugin is away; nothing is redacted."""

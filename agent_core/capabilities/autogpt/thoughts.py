@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic_core import from_json
+
 from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
 from agent_core.model.command import CommandCall, Failed, Result, Succeeded, Thoughts
 from agent_core.model.model_calls import Message
@@ -149,18 +151,15 @@ def _called(made: object) -> CommandCall | None:
 
 
 def _is_short(arguments: object) -> bool:
-    try:
-        return len(json.dumps(arguments)) <= MAX_CHANGED_CHARACTERS
-    except RecursionError:
-        return False
+    return len(json.dumps(arguments)) <= MAX_CHANGED_CHARACTERS
 
 
 def _planned(made: Any, thoughts: Thoughts, call: CommandCall) -> tuple[Thoughts, CommandCall]:
     """What a plugin's post_planning made of a reply, as far as it can be read; it may be JSON, as the template says."""
     if isinstance(made, str):
         try:
-            made = json.loads(made[: MAX_CHANGED_CHARACTERS + 1])
-        except (ValueError, RecursionError):
+            made = from_json(made[: MAX_CHANGED_CHARACTERS + 1].encode("utf-8", "replace"))
+        except ValueError:
             return thoughts, call
     match made:
         case {"command": {"name": str(name), "args": dict(arguments)}} if _is_short(made):

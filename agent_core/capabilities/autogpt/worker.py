@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from agent_core.capabilities.autogpt.discovery import FoundPlugin
 from agent_core.capabilities.autogpt.plugin_python import PluginPython
 from agent_core.capabilities.autogpt.standstill import go_on, stop
@@ -19,7 +21,6 @@ from agent_core.capabilities.programs.bubblewrap import Additions, BubblewrapBac
 from agent_core.capabilities.programs.supervisor import ProcessSupervisor
 from agent_core.errors import CommandError
 from agent_core.model.channel_settings import Sites
-from agent_core.model.command import replace_lone_surrogates
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import finish_uncancelled
 from agent_core.providers.confinement.bwrap_process import BwrapProcess, wait_readable
@@ -267,7 +268,7 @@ async def _exchange(
 def _read_answer(data: bytes) -> dict[str, Any]:
     if (parts := data.count(b"[") + data.count(b"{")) > MAX_PARTS:
         raise ValueError(f"it has {parts:,} lists and objects, of {MAX_PARTS:,}")
-    answer = replace_lone_surrogates(json.loads(data))
+    answer = from_json(data)  # which refuses what is nested more than 200 deep
     if not isinstance(answer, dict):
         raise TypeError("it is no object")
     return answer

@@ -229,7 +229,7 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 def encoded(answer: dict[str, Any]) -> bytes:
     """The message; what is no JSON is left out as text."""
-    return json.dumps(answer, default=shown).encode("utf-8", "replace")
+    return json.dumps(answer, default=shown, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def received(channel: socket.socket, count: int) -> bytes:
