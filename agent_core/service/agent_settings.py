@@ -42,7 +42,7 @@ from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import Rehearsal
 from agent_core.service.creation import require_rehearsed
 from agent_core.service.housekeeping.deleting import newest_turn
-from agent_core.service.transactional import TransactionalService
+from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below
 
 MAX_BUDGET_USD = 1_000_000_000
@@ -135,7 +135,7 @@ class AgentSettings(TransactionalService):
                 await self._ask_two(work, following)
             return changed
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="set the policy", agent_id=agent_id))
 
     async def _ask_two(self, work: UnitOfWork, agent: Agent) -> None:
         """Have what is open or not started ask two people, if the changed policy wants that."""
@@ -151,18 +151,17 @@ class AgentSettings(TransactionalService):
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
         """Set the budget that all agents of the channel share; raise NotAllowed unless a full member asks."""
-        if origin.by.kind != "member":
-            raise NotAllowed("set budgets here: a full member of the channel does.")
-        _require_usable_limit(limit)
 
         async def act(work: UnitOfWork) -> Budget:
+            _require_member(origin, "set budgets here")
+            _require_usable_limit(limit)
             budget = await work.budgets.of(origin.channel)
             if not await self.is_repeated(work, origin):
                 work.budgets.set_limit(origin.channel, limit)
                 self._record(work, origin, "set the channel's budget", _limit_text(limit))
             return replace(budget, limit=limit)
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="set the channel's budget"))
 
     async def channel_budget(self, channel: ChannelScope) -> Budget:
         async with self.database.begin() as work:
@@ -170,17 +169,16 @@ class AgentSettings(TransactionalService):
 
     async def set_sites(self, sites: Sites, origin: Origin) -> Sites:
         """Set which web sites the channel's agents may reach; raise NotAllowed unless a full member asks."""
-        if origin.by.kind != "member":
-            raise NotAllowed("set sites here: a full member of the channel does.")
 
         async def act(work: UnitOfWork) -> Sites:
+            _require_member(origin, "set sites here")
             if not await self.is_repeated(work, origin):
                 before = await work.preferences.get(origin.channel, SITES_KEY)
                 work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites, before))
                 self._record(work, origin, "set the channel's sites", _sites_text(sites))
             return sites
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="set the channel's sites"))
 
     async def channel_policy(self, channel: ChannelScope) -> ChannelPolicy:
         async with self.database.begin() as work:
@@ -215,7 +213,7 @@ class AgentSettings(TransactionalService):
                 await self._follow(work, agent, changed, f"{origin.by} set the policy of this channel: {said}.")
             return changed
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="set the channel's policy"))
 
     async def _follow(self, work: UnitOfWork, agent: Agent, changed: ChannelPolicy, said: str) -> None:
         """Have an agent's lease and open card follow the channel's policy, and its thread say so."""
@@ -238,10 +236,9 @@ class AgentSettings(TransactionalService):
         Agents see it when they next think. Those that wait for people are woken, since their open cards may be of a
         tool that is off now: such a card is shown anew.
         """
-        if origin.by.kind != "member":
-            raise NotAllowed("switch tools here: a full member of the channel does.")
 
         async def act(work: UnitOfWork) -> ToolSwitches:
+            _require_member(origin, "switch tools here")
             for each in await work.agents.of(origin.channel):
                 if each.status == Awaiting():
                     self.waker.wake(work, each.id)
@@ -252,7 +249,7 @@ class AgentSettings(TransactionalService):
                 self._record(work, origin, "set the channel's tools", detail)
             return changed
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="set the channel's tools"))
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         """Append an entry about the channel to the decision log."""
@@ -272,6 +269,11 @@ def _require_may_change(agent: Agent, change: PolicyChange, origin: Origin) -> N
         raise NotPossible(f"{agent.name} is a helper and has the policy of the agent it helps: set that one's.")
     if change.approvers == "owner" and agent.owner.kind != "member":
         raise InvalidInput({"approvers": f"Who may approve: {agent.owner}, who made it, is a guest and may not."})
+
+
+def _require_member(origin: Origin, what: str) -> None:
+    if origin.by.kind != "member":
+        raise NotAllowed(f"{what}: a full member of the channel does.")
 
 
 def _require_usable_limit(limit: Decimal | None) -> None:

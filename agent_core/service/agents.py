@@ -191,7 +191,7 @@ class AgentDecisions(TransactionalService):
             self.waker.wake(work, agent.id)
             return opened
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="undone", turn_id=turn_id))
 
     async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
         """Save a question about the agent, which the model answers in the thread; raise NotAllowed, InvalidInput."""

@@ -33,7 +33,7 @@ from agent_core.service.housekeeping.archiving import take_back
 from agent_core.service.housekeeping.calling_off import call_off
 from agent_core.service.housekeeping.deleting import Deleted, newest_turn, remove_family, sizes_of_files
 from agent_core.service.housekeeping.erasing import Eraser
-from agent_core.service.transactional import TransactionalService
+from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import (
     budget_of,
     list_helpers_below,
@@ -176,7 +176,8 @@ class AgentLifecycle(TransactionalService):
             require_may_decide(agent, origin.by, "delete agents here")
             return agent
 
-        found = await self.save(find)
+        attempt = Attempt(origin=origin, what="deleted", agent_id=agent_id)
+        found = await self.save(find, attempt)
         sizes = await sizes_of_files(self.eraser.workspaces, found)
 
         async def act(work: UnitOfWork) -> Deleted:
@@ -187,7 +188,7 @@ class AgentLifecycle(TransactionalService):
                 self.waker.wake(work, agent.parent)
             return await self._remove_family(work, agent, origin.by, "history, memory and files")
 
-        deleted = await self.save(act)
+        deleted = await self.save(act, attempt)
         return await self._erase(deleted.with_files(sizes))
 
     async def delete_at_rest(self, agent: Agent, before: datetime, by: Actor) -> bool:

@@ -10,7 +10,7 @@ from agent_core.model.question import AskedQuestion, ServerQuestion, WrongAnswer
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_approve, require_may_decide
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.transactional import TransactionalService
+from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.text.lines import counted
 
 WHAT = "answer servers here"
@@ -40,13 +40,14 @@ class ServerQuestions(TransactionalService):
         return await self._close(turn_id, None, origin, shown)
 
     async def _close(self, turn_id: TurnId, form: Mapping[str, str] | None, origin: Origin, shown: str) -> Turn:
+        said = f"{'declined' if form is None else 'answered'} a server's question"
+
         async def act(work: UnitOfWork) -> Turn:
             if await self.is_repeated(work, origin):
                 return await work.turns.get(origin.channel, turn_id)
             agent, turn, asked = await _find_open(work, origin.by, origin.channel, turn_id, shown)
             now, written = self.clock.now(), [] if form is None else _written(asked.question, form)
             over = asked.decline(origin.by, now) if form is None else asked.answer(origin.by, now, *written)
-            said = f"{'declined' if form is None else 'answered'} a server's question"
             # How many fields were filled in, not with what: it may be private.
             self.audit(work, agent, origin, said, f"{asked.server}: {counted(sum(map(bool, written)), 'field')}")
             answered = turn.ask(over)
@@ -54,7 +55,7 @@ class ServerQuestions(TransactionalService):
             self.waker.wake(work, agent.id)
             return answered
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what=said, turn_id=turn_id))
 
 
 def _written(question: ServerQuestion, form: Mapping[str, str]) -> list[str]:

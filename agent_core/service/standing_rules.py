@@ -25,7 +25,7 @@ from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_change, require_may_decide
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.transactional import TransactionalService
+from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.toolset.registry import Commands
 
 MAX_LOOKED_AT, MAX_EXAMPLES, MIN_HABIT = 40, 3, 5
@@ -112,7 +112,7 @@ class StandingRules(TransactionalService):
             await self._tell(work, agent, origin, "made a rule", made.rule)
             return made
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="made a rule", agent_id=agent_id))
 
     async def revoke(self, agent_id: AgentId, rule_id: str, origin: Origin) -> StandingRule:
         """End a rule of the channel; raise NotAllowed, NotFound."""
@@ -133,7 +133,7 @@ class StandingRules(TransactionalService):
                 await self._tell(work, agent, origin, "revoked a rule", found[0])
             return found[0]
 
-        return await self.save(act)
+        return await self.save(act, Attempt(origin=origin, what="revoked a rule", agent_id=agent_id))
 
     async def _try(self, work: UnitOfWork, agent: Agent, draft: RuleDraft, origin: Origin) -> MadeRule:
         require_may_decide(agent, origin.by, "make rules here")

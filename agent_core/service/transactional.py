@@ -14,7 +14,7 @@ from agent_core.model.decision import PolicyChange
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice, NoticeKind
 from agent_core.model.origin import Actor, ChannelScope, Origin
-from agent_core.model.records.audit import NO_AGENT, REFUSED, AuditEntry
+from agent_core.model.records.audit import REFUSED, AuditEntry
 from agent_core.oversight.policy import OwnerDecides
 from agent_core.oversight.policy_change import change_policy, follow_policy
 from agent_core.ports.clock import Clock
@@ -80,7 +80,10 @@ class SavingParts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What somebody tried to do to an agent or one of its turns: the decision log records if it is refused."""
+    """What somebody tried to do to an agent, to one of its turns, or else to the channel.
+
+    The decision log records if it is refused.
+    """
 
     origin: Origin
     what: str
@@ -149,9 +152,13 @@ class TransactionalService:
         if origin.delivery and not await work.deliveries.first_time(f"{origin.delivery} refused", now):
             return
         turn = await work.turns.get(origin.channel, attempt.turn_id) if attempt.turn_id else None
-        agent = await work.agents.get(origin.channel, turn.agent_id if turn else attempt.agent_id or NO_AGENT)
-        detail = f"{attempt.what}: {why}"
-        work.audit.append(AuditEntry.on(agent, REFUSED, by=origin.by, at=now, detail=detail, turn=turn))
+        agent_id, detail = turn.agent_id if turn else attempt.agent_id, f"{attempt.what}: {why}"
+        if agent_id is None:
+            entry = AuditEntry.in_channel(origin.channel, REFUSED, by=origin.by, at=now, detail=detail)
+        else:
+            agent = await work.agents.get(origin.channel, agent_id)
+            entry = AuditEntry.on(agent, REFUSED, by=origin.by, at=now, detail=detail, turn=turn)
+        work.audit.append(entry)
 
     async def is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
         """Record the platform's delivery; return whether it was recorded before. False without a delivery."""
