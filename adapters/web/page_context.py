@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,12 @@ from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
 from adapters.web.theme import THEMES, theme_of
-from agent_core.errors import CommandError, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
+from agent_core.errors import CommandError, Conflict, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
 from agent_core.model.agent import ARCHIVED, Agent, Headcount
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
 from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import HtmlRenderer
 from agent_core.ports.models import LanguageModel, NewestCall
@@ -150,6 +152,17 @@ class WebContext:
         if not identity.is_sent_by_script(request):
             self.guard.cookie.remember(response, identity.visitor_of(request))
         return response
+
+    async def record_showings(self, request: web.Request, turns: Iterable[tuple[ChannelScope, Turn]]) -> None:
+        """Record for each open proposal of the local workspace that the page which was drawn shows it to the person.
+
+        What cannot be saved now is recorded when the page is next served.
+        """
+        for channel, turn in turns:
+            if turn.state == "proposed" and is_own(channel) and request.method != "HEAD":
+                with suppress(Conflict, DatabaseAway, NotFound):
+                    origin = Origin(by=identity.person_of(request), channel=channel)
+                    await self.service.decisions.record_showing(turn, origin)
 
     async def list_waiting_for(self, person: Actor, census: Sequence[Headcount]) -> tuple[Agent, ...]:
         """The local workspace's agents that wait for this person, longest waiting first."""

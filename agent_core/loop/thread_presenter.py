@@ -12,8 +12,7 @@ from agent_core.errors import CommandError, SurfaceBusy, SurfaceError, ThreadGon
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
-from agent_core.model.origin import SIGNOFF
-from agent_core.model.records.audit import SHOWN, AuditEntry
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
@@ -109,8 +108,7 @@ class ThreadPresenter:
         if not is_recorded:
             self.shown.append((turn, address, at))
             if at and turn.state == "proposed":
-                entry = AuditEntry.on(agent, SHOWN, by=SIGNOFF, at=at, turn=turn)
-                self.showings.append(replace(entry, target="", shown_hash=turn.run_hash))
+                self.showings.append(AuditEntry.of_showing(agent, turn, at))
 
     async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post the notice or upload its file. If the file cannot be read or uploaded, post a sentence instead."""

@@ -107,6 +107,17 @@ class AgentDecisions(TransactionalService):
 
         return await self.save(act, Attempt(origin=origin, what=decision.kind, turn_id=turn_id))
 
+    async def record_showing(self, turn: Turn, origin: Origin) -> None:
+        """Append to the decision log that a page served this person an open proposal, once for each content of it."""
+        served = replace(origin, delivery=f"shown {turn.id} {turn.control_hash} {origin.by.id}")
+
+        async def act(work: UnitOfWork) -> None:
+            agent = await work.agents.get(origin.channel, turn.agent_id)
+            if not await self.is_repeated(work, served):
+                work.audit.append(AuditEntry.of_showing(agent, turn, self.clock.now(), origin.by))
+
+        await self.save(act)
+
     async def reply(
         self,
         agent_id: AgentId,

@@ -57,7 +57,7 @@ async def thread_page(
     channel, views = channel_of(request), workspace.views
     number = turn_before(request)
     thread = await views.thread(channel, agent_id_of(request), before=number)
-    return await workspace.answer(
+    response = await workspace.answer(
         request,
         "thread.html",
         **asked.values,
@@ -73,6 +73,8 @@ async def thread_page(
         is_thinking=isinstance(thread.agent.status, Thinking),
         spec_of=views.spec,
     )
+    await workspace.record_showings(request, ((channel, turn) for turn in thread.turns.values()))
+    return response
 
 
 async def channel_page(

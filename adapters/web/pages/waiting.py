@@ -101,7 +101,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     shown = [each for each in listed if chosen.has_turn(each.turn)]
     is_opened = [each.turn is not None and each.turn.id == chosen.opened for each in shown]
     whole = [each for number, each in enumerate(shown) if number < MAX_WHOLE_CARDS or is_opened[number]]
-    return await workspace.answer(
+    response = await workspace.answer(
         request,
         "waiting.html",
         told=told,
@@ -115,6 +115,8 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         spec_of=workspace.views.spec,
         most_receipts=MAX_RECEIPTS,
     )
+    await workspace.record_showings(request, ((each.agent.channel, each.turn) for each in whole if each.turn))
+    return response
 
 
 async def approve_selected(workspace: WebContext, request: web.Request) -> web.Response:

@@ -11,7 +11,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import Failed, Interrupted, RiskClass, Succeeded
 from agent_core.model.decision import Approval, Approve, ApproveEdited, detail_of
 from agent_core.model.ids import AgentId, TurnId, new_id
-from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.origin import SIGNOFF, Actor, ChannelScope
 from agent_core.model.turn import Turn, named_target_of
 
 NO_AGENT = AgentId("")
@@ -88,6 +88,11 @@ class AuditEntry:
     def in_channel(cls, channel: ChannelScope, act: str, *, by: Actor, at: datetime, detail: str = "") -> Self:
         """A new entry about a setting of a channel."""
         return cls(id=new_id(at), channel=channel, by=by, at=at, act=act, detail=detail)
+
+    @classmethod
+    def of_showing(cls, agent: Agent, turn: Turn, at: datetime, by: Actor = SIGNOFF) -> Self:
+        """The entry for the card of an open proposal that was posted, or that a page served to a person (`by`)."""
+        return replace(cls.on(agent, SHOWN, by=by, at=at, turn=turn), target="", shown_hash=turn.run_hash)
 
     @classmethod
     def of_run(cls, agent: Agent, turn: Turn, at: datetime, source: str = "") -> Self:
