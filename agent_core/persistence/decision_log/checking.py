@@ -146,7 +146,7 @@ def _check(
         found.first, found.head = head.first_seq, (head.first_seq - 1, head.first_previous)
         if head.first_seq == 1 and head.first_previous != NO_HASH:
             found.add("The chain does not begin with its first record.")
-    before, wanted, begun = found.head, dict(kept), None
+    before, wanted, begun = found.head, _by_number(found, kept), None
     for id_, key, agent_id, at, seq, is_listed, data, texts, hash_ in rows:  # a tuple: attributes take twice as long
         last, previous = found.head
         if seq != last + 1:
@@ -163,6 +163,14 @@ def _check(
     _check_ends(found, head, outside, begun)
     _compare_others(found, before, wanted)
     return found
+
+
+def _by_number(found: ChannelReport, kept: Sequence[Head]) -> dict[int, str]:
+    """The hashes of the kept heads. Two of one record that differ are a fault, whichever is the record's."""
+    hashes = dict(kept)
+    for seq in sorted({seq for seq, hash_ in kept if hashes[seq] != hash_}):
+        found.add(f"Two heads that were kept of record {seq} differ: the chain was written anew, or a line changed.")
+    return hashes
 
 
 def _check_ends(found: ChannelReport, head: Row[Any] | None, outside: Row[Any] | None, begun: datetime | None) -> None:
