@@ -47,6 +47,7 @@ from agent_core.service.drafting import AgentDrafting
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.erasing import Eraser
+from agent_core.service.housekeeping.head_posting import HeadPosting
 from agent_core.service.housekeeping.retention import RetentionJob
 from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.service.memories import AgentMemories
@@ -286,13 +287,15 @@ class _Foundation:
         )
 
     def retention(self, service: AgentService) -> RetentionJob:
-        """The job that deletes what is kept for a limited time."""
+        """The job that deletes what is kept for a limited time, and posts heads."""
+        database, clock = self.ports.database, self.ports.clock
         return RetentionJob(
-            database=self.ports.database,
+            database=database,
             lifecycle=service.lifecycle,
-            clock=self.ports.clock,
+            clock=clock,
             retention=self.options.retention,
             workspaces=self.ports.workspaces,
+            head_posting=HeadPosting(database=database, waker=self.engine, clock=clock),
         )
 
     def agent_settings(self) -> AgentSettings:

@@ -156,6 +156,7 @@ PROMISES: dict[str, str] = {
     "evidence:kinds": "Proposals, shown cards, decisions, refusals, starts and results are records of the chain.",
     "evidence:link": "Each row of the decision log has an address that shows it as long as it is kept.",
     "evidence:order": "Records that are written at once follow each other, in every channel, without a gap.",
+    "evidence:posted": "If the policy says so, the head of a log that has grown is posted once a day, by one process.",
     "evidence:retention": "The retention deletes only the beginning of a chain, and a check says where it begins.",
     "evidence:tampering": "Every change, gap, reordering and insertion in the decision log is found and named.",
     "log:agents": "The decision log shows an agent's actions as an agent's, whatever the agent's name is.",

@@ -9,7 +9,7 @@ from agent_core.model.draft import MAX_MODEL_CHARACTERS
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
 ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "rules", "memory", "export", "audit", ChannelVerb]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
-CHANNEL_POLICY = r"channel\s*$|channel\s+(approvers|managers|makers|free|one|two|never|agents|reset)\b"
+CHANNEL_POLICY = r"channel\s*$|channel\s+(approvers|managers|makers|heads|free|one|two|never|agents|reset)\b"
 # How the text after each verb but `model` begins; other text is an agent's name, or a reply.
 TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",

@@ -84,7 +84,7 @@ def classes_of(words: Sequence[str], how: str = HOW_POLICY) -> tuple[RiskClass, 
 
 HOW_CHANNEL_POLICY = (
     "Policy of the channel: write policy channel, and then approvers anyone, owner or @PEOPLE; managers approvers or "
-    "@PEOPLE; free, one, two, never or agents CLASSES; makers on or off; or reset. "
+    "@PEOPLE; free, one, two, never or agents CLASSES; makers or heads on or off; or reset. "
     "Where a class is set here, an agent's own policy can only ask more people."
 )
 APPROVERS = "approvers"
@@ -137,6 +137,8 @@ class ChannelPolicyCommands:
                 return lambda present: replace(present, managers=managers)
             case "makers", ("on" | "off") as choice:
                 return lambda present: replace(present, makers_approve=ON_OFF[choice])
+            case "heads", ("on" | "off") as choice:
+                return lambda present: replace(present, posts_heads=ON_OFF[choice])
             case "reset", "":
                 return lambda present: replace(NO_POLICY, set_by=present.set_by)
             case ("free" | "one" | "two" | "never" | "agents") as need, _ if rest:
@@ -174,17 +176,18 @@ def needing(need: str, risks: Sequence[RiskClass]) -> ChannelChange:
 
 
 def fields_of_channel(policy: ChannelPolicy) -> dict[str, str]:
-    """The fields of a form: `approvers`, `managers`, `makers`, and a need for each class, as `need.read`."""
+    """The fields of a form: `approvers`, `managers`, `makers`, `heads`, and a need for each class, as `need.read`."""
     managers = policy.managers or (Approver(APPROVERS),)
     people = (("approvers", policy.approvers), ("managers", managers))
     chosen = {
         name: each[0].id if each[0].id in (*ALONE, APPROVERS) and len(each) == 1 else NAMED for name, each in people
     }
     needs = {f"need.{risk}": policy.needs.get(risk, AGENTS) for risk in RISK_CLASSES}
-    return {**chosen, **needs, "makers": "on" if policy.makers_approve else "off"}
+    switches = {"makers": policy.makers_approve, "heads": policy.posts_heads}
+    return {**chosen, **needs, **{name: "on" if is_on else "off" for name, is_on in switches.items()}}
 
 
-# The choices of each field of a form; their places stand in what the form carries.
+# The choices of each field of a form in chat, which lacks `heads`; their places stand in what the form carries.
 FIELD_CHOICES: Mapping[str, tuple[str, ...]] = {
     **{f"need.{risk}": tuple(CHOICES) for risk in RISK_CLASSES},
     "approvers": (ANYONE, OWNER, NAMED),
@@ -231,6 +234,8 @@ def channel_change(fields: FormValues) -> ChannelChange:
                 changes.append(partial(replace, managers=(ALONE[value],) if value in ALONE else ()))
             case "makers", ("on" | "off"):
                 changes.append(partial(replace, makers_approve=ON_OFF[value]))
+            case "heads", ("on" | "off"):
+                changes.append(partial(replace, posts_heads=ON_OFF[value]))
             case "need", _ if value in CHOICES and risk in RISK_CLASSES:
                 changes.append(needing(value, classes_of([risk])))
             case _:
@@ -250,6 +255,7 @@ def channel_policy_text(policy: ChannelPolicy) -> str:
             if policy.classes(need)
         ),
         "" if policy.makers_approve else "Who made an agent does not approve its execute and publish commands",
+        "Once a day the head of the decision log is posted in a thread" if policy.posts_heads else "",
         f"Who may change this: {changers}{f', and {policy.set_by}, who set it last' if policy.set_by else ''}",
         "All else is as each agent's policy has it. See also !budget channel, !reminders and !rules.",
     )

@@ -53,6 +53,7 @@ class ChannelPolicy:
     `approvers`: who may approve, always full members. `needs`: who approves each class; a class that is not in it is
     left to the policy of each agent. `makers_approve`: whether who made an agent may approve its `execute` and
     `publish` commands. `managers`: who may change this policy besides `set_by`; empty for the approvers.
+    `posts_heads`: whether the head of the channel's decision log is posted in a thread once a day.
     `free_by`, `free_at`: who set each free class free, and when one was set free last.
     """
 
@@ -60,6 +61,7 @@ class ChannelPolicy:
     needs: Mapping[RiskClass, Need] = field(default_factory=dict)
     makers_approve: bool = True
     managers: tuple[Approver, ...] = ()
+    posts_heads: bool = False
     set_by: Actor | None = None
     free_by: Mapping[RiskClass, Actor] = field(default_factory=dict)
     free_at: datetime | None = None
@@ -143,6 +145,7 @@ def parse_channel_policy(text: str | None) -> ChannelPolicy:
             needs={risk: need if need in NEEDS_TEXT else "never" for risk, need in stored["needs"].items()},
             makers_approve=stored["makers_approve"] is True,
             managers=tuple(_approver(each) for each in stored["managers"]),
+            posts_heads=stored.get("posts_heads") is True,
             set_by=stored_actor(stored["set_by"]) if stored["set_by"] else None,
             free_by={risk: stored_actor(actor) for risk, actor in stored["free_by"].items()},
             free_at=datetime.fromisoformat(stored["free_at"]) if stored["free_at"] else None,

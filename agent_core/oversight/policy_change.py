@@ -65,6 +65,7 @@ def list_channel_changes(old: ChannelPolicy, new: ChannelPolicy) -> tuple[str, .
         _changed("who may approve", _people(old.approvers), _people(new.approvers)),
         _changed("who may change this", _people(old.managers), _people(new.managers)),
         _changed("makers approve their own execute and publish", *(YES_NO[p.makers_approve] for p in (old, new))),
+        _changed("the log's head is posted once a day", *(YES_NO[p.posts_heads] for p in (old, new))),
     )
     return tuple(filter(None, phrases))
 

@@ -28,7 +28,7 @@ from bot.settings import Settings
 
 FAULTY = 1
 SHORT = 12
-HEAD = re.compile(r"(?P<channel>[^=\s]+)=(?P<seq>\d+):(?P<hash>[0-9a-f]{64})")
+HEAD = re.compile(r"(?P<channel>[^=\s]+)=(?P<seq>\d+):(?P<hash>[0-9a-f]{64})(?![0-9a-f])")
 PLACE = ("channel", "seq", "hash", "previous")
 
 
@@ -66,7 +66,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     verify.add_argument("--head", type=_head, action="append", default=[], metavar="CHANNEL=SEQ:HASH")
     verify.add_argument(
-        "--heads", type=_heads_file, default=[], metavar="FILE", help="what `audit heads` printed before"
+        "--heads",
+        type=_heads_file,
+        default=[],
+        metavar="FILE",
+        help="what `audit heads` printed, or lines posted in threads",
     )
     actions.add_parser("heads", help="print the head of each channel's chain, to keep elsewhere")
     export = actions.add_parser("export", help="write the records to standard output")
@@ -76,10 +80,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _head(text: str) -> tuple[str, Head]:
-    found = HEAD.fullmatch(text.strip())
-    if not found:
+    """The head in a line of `audit heads`, or in one that was posted."""
+    found = list(HEAD.finditer(text))
+    if len(found) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not CHANNEL=SEQ:HASH, a line of `audit heads`")
-    return found["channel"], (int(found["seq"]), found["hash"])
+    return found[0]["channel"], (int(found[0]["seq"]), found[0]["hash"])
 
 
 def _heads_file(name: str) -> list[tuple[str, Head]]:

@@ -1,6 +1,6 @@
 """The repository of the decision log: each commit appends its records to the chain of their channel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -47,6 +47,7 @@ _LOCK_HEAD = text(  # an update of nothing locks the row
     " VALUES (:in_channel, 0, :no_hash, 1, :no_hash)"
     " ON CONFLICT (channel) DO UPDATE SET channel = excluded.channel RETURNING seq, hash"
 ).bindparams(bindparam("in_channel", type_=AnyText))
+_HEADS = select(audit_heads.c.channel, audit_heads.c.seq, audit_heads.c.hash).where(audit_heads.c.seq > 0)
 _IS_CHANNEL = audit_heads.c.channel == bindparam("in_channel")
 _MOVE_HEAD = update(audit_heads).where(_IS_CHANNEL).values(seq=bindparam("new_seq"), hash=bindparam("new_hash"))
 
@@ -115,6 +116,10 @@ class SqlAudit(SqlRepository):
             write = DecidedWrite(query=_LOCK_HEAD, values=values, decide=decide, rank=HEADS, place=key)
             self._buffer.queue_decided(write)
         self._new.setdefault(key, []).append(entry)
+
+    async def heads(self) -> Mapping[ChannelScope, tuple[int, str]]:
+        rows = await self._buffer.rows(_HEADS, {})
+        return {ChannelScope.parse(row.channel): (row.seq, row.hash) for row in rows}
 
     async def blank(self, agent: Agent) -> None:
         old = await self._buffer.rows(_OLD, {"of_agent": agent.id})

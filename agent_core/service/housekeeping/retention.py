@@ -1,4 +1,4 @@
-"""Deletes every hour what is kept too long: agents at rest, log entries, expired forms, files in trashes."""
+"""Deletes every hour what is kept too long: agents at rest, log entries, forms, files in trashes; has heads posted."""
 
 import logging
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from agent_core.model.records.deletion import Retention
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, in_one_unit
 from agent_core.ports.files import Workspaces
+from agent_core.service.housekeeping.head_posting import HeadPosting
 from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.toolset.trash import KEPT_FOR, empty_trash
 
@@ -32,17 +33,19 @@ class RetentionJob:
     clock: Clock
     retention: Retention
     workspaces: Workspaces
+    head_posting: HeadPosting
 
     async def run(self) -> None:
-        """Apply the retention and delete expired forms, until cancelled."""
+        """Post heads, apply the retention and delete expired forms, until cancelled."""
         while True:
             try:
+                await self.head_posting.post_all()
                 await self.apply()
                 await self.empty_trashes()
             except DatabaseAway:
                 pass
             except (Conflict, CommandError, OSError) as fault:
-                logger.warning("the retention is not applied yet", extra={"why": str(fault)})
+                logger.warning("the hourly housekeeping is not done yet", extra={"why": str(fault)})
             await self.clock.sleep(INTERVAL_SECONDS)
 
     async def apply(self) -> tuple[int, int]:

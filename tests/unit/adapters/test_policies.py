@@ -1,8 +1,16 @@
 """The typed line that shows and sets a policy."""
 
+from dataclasses import replace
+
 import pytest
 
-from adapters.typed.policies import change_of_form, fields_of_channel, packed_fields, parse_policy_change
+from adapters.typed.policies import (
+    change_of_form,
+    channel_change,
+    fields_of_channel,
+    packed_fields,
+    parse_policy_change,
+)
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.channel_policy import Approver, ChannelPolicy
 from agent_core.model.command import RISK_CLASSES
@@ -81,3 +89,16 @@ def test_a_form_changes_what_its_person_changed_and_nothing_that_others_changed_
     for packed, wrong in (("x", {}), (packed_fields(fields_of_channel(shown)), {"free.read": "on", "two.read": "on"})):
         with pytest.raises(InvalidInput):
             change_of_form(packed, wrong)
+
+
+@pytest.mark.proves("evidence:posted")
+async def test_a_line_and_a_form_switch_the_posting_of_heads() -> None:
+    stage, agent = await a_stage()
+    told = "Once a day the head of the decision log is posted in a thread"
+    assert told not in (await granted(stage, "policy", "channel")).text
+    assert told in (await granted(stage, "policy", "channel heads on")).text
+    assert fields_of_channel(policy := await stage.agent_settings.channel_policy(agent.channel))["heads"] == "on"
+    assert channel_change({"heads": "off"})(policy) == replace(policy, posts_heads=False)
+    assert told not in (await granted(stage, "policy", "channel heads off")).text
+    with pytest.raises(InvalidInput):
+        await granted(stage, "policy", "channel heads daily")

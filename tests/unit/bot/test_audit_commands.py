@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.database import SqlDatabase
+from agent_core.service.housekeeping.head_posting import head_text
 from agent_core.testing.examples import an_agent, an_entry, keep
 from bot.settings import Settings
 from bot.wiring.audit_commands import run
@@ -51,6 +53,18 @@ async def test_a_check_prints_the_head_and_says_what_is_wrong(
     assert code == 1
     assert "  FAULT: Record 3 is missing.\n" in text
     assert text.endswith("2 faults found.\n")
+
+
+@pytest.mark.proves("evidence:posted")
+async def test_a_line_that_was_posted_in_a_thread_is_compared_as_it_was_posted(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, heads = await printed(settings, capsys, "heads")
+    digest = heads.strip().rpartition(":")[2]
+    for posted, code in ((digest, 0), ("0" * 64, 1)):
+        line = head_text(ChannelScope.parse(HERE), 3, posted)
+        (kept := tmp_path / "heads.txt").write_text(f"Clerk: {line}\n\n{heads}")
+        assert (await printed(settings, capsys, "verify", "--heads", str(kept)))[0] == code
 
 
 @pytest.mark.proves("evidence:command")

@@ -149,3 +149,14 @@ async def test_a_template_that_was_used_before_offers_a_name_that_is_free(ana: P
     again = await ana.page(f"/new?template={key}")
     assert f'id="name" name="name" value="{name} 2"' in again
     assert "Nothing is created yet." in again
+
+
+@pytest.mark.proves("evidence:posted")
+async def test_the_page_of_the_channel_switches_the_posting_of_heads(base: str, ana: PageChat) -> None:
+    address = f"{base}{ana.path.partition('/a/')[0]}/policy"
+    on = '<option value="on" selected>yes, in the thread of the agent that acted last</option>'
+    async with ana.session.get(address) as answer:
+        assert on not in await answer.text()
+    async with ana.session.post(address, data={"shown.heads": "off", "heads": "on"}) as answer:
+        assert on in await answer.text()
+    assert "the log&#39;s head is posted once a day: no → yes" in await ana.page()
