@@ -134,6 +134,7 @@ PROMISES: dict[str, str] = {
     "lease:asks": "Where N of Approve ×N is chosen, it says in words what the next steps may do and what still asks.",
     "lease:covers": "Approve ×N covers the command's class and quieter ones; other deletions, paid calls, programs, "
     "posts and foreign tools ask, and so does the end of the work.",
+    "lease:home": "Slack's Home and the page's list say what runs under Approve ×N, and revoke it for who may.",
     "lease:note": "A note of anybody pauses the leases in its thread; only a new Approve ×N goes on.",
     "lease:counts": "Approve ×N runs this command and the next N−1 without asking, then people are asked again.",
     "lease:errors": "A lease ends after two commands in a row failed, and the thread is told.",

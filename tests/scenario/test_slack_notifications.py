@@ -226,3 +226,22 @@ async def test_home_decides_nothing_for_who_left_the_channel_meanwhile(office: O
         assert "no member of the agent's channel" in text_of(await office.form(office.ben, "Not done"))
         await office.slack.until(lambda: "Clerk" not in text_of(office.ben.home))
         assert "Approve" in labels((await office.card(1))["blocks"])
+
+
+@pytest.mark.proves("lease:home")
+async def test_home_says_what_a_lease_leaves_and_revokes_it_for_who_may(office: Office, tmp_path: Path) -> None:
+    model = ScriptedModel(WRITE, waits=True)
+    async with at_work(office, model, tmp_path) as running:
+        card = await (await new_clerk(office, running)).asks("write_to_file")
+        assert "Revoke" not in labels((await home_with(office, office.ana, "Clerk waits"))["blocks"])
+        await card.press("Approve ×5")
+        await office.card(1, "done")
+        home = await home_with(office, office.ana, "4 of 5 left · granted by @ana")
+        office.general.people = (office.ben,)
+        await office.ana.clicks_in(home, "Revoke")
+        assert "no member of the agent's channel" in text_of(await office.form(office.ana, "Not done"))
+        assert (await running.agent()).lease
+        office.general.people = None
+        await office.ana.clicks_in(home, "Revoke")
+        await office.slack.until(lambda: "left · granted" not in text_of(office.ana.home))
+        assert (await running.agent()).lease is None

@@ -81,7 +81,9 @@ class HomeTab:
             case Button("answer") as button:
                 form = await answer_view(self.context, button, await self._origin(body, event))
                 self.context.soon(self.context.open(event, form))
-            case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip" | "decline") as button:
+            case Button(
+                "stop" | "resume" | "revoke" | "approve" | "run again" | "it ran" | "skip" | "decline"
+            ) as button:
                 await self.context.actions.press(button, FormInput(), await self._origin(body, event))
                 self.context.soon(self.publish(event))
             case _:

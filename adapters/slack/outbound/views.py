@@ -7,7 +7,7 @@ from adapters.chat.agent_messages import DIRECT_VERBS, EXAMPLE, EXPLANATION, sta
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.texts import wait_text
 from adapters.screens.buttons import Button, ViewButton, ViewVerb
-from adapters.screens.cards import Card, Labelled, money, turn_card
+from adapters.screens.cards import Card, Labelled, lease_text, money, turn_card
 from adapters.screens.forms import NEW_AGENT_TITLE
 from adapters.screens.message.card import NO_ARGUMENTS, facts_of, footer_text
 from adapters.screens.message.pieces import Link, Opens, Text
@@ -144,7 +144,7 @@ def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
         ]
         pressable = [element(each) for each in card.buttons if each.verb in HOME_VERBS and each.times == 1]
         pressable += [element(ViewButton("show all", card.turn))]
-    blocks = [*shown, actions(*pressable, *([opens] if opens else [])), divider()]
+    blocks = [*shown, actions(*pressable, *_revokes(agent), *([opens] if opens else [])), divider()]
     places = [f"{agent.channel.key} {agent.id} {number}" for number in range(len(blocks))]
     return [
         block | {"block_id": place} if len(place) <= MAX_ID else block
@@ -156,9 +156,16 @@ def _mine(agent: Agent, link: Link) -> list[Block]:
     place = f"{agent.channel.key} {agent.id}"
     opens = _opens(agent, link)
     rests = main_element(Button("resume" if agent.is_at_rest else "stop", agent.id), agent.name)
-    buttons = [*([opens] if opens else []), *([rests] if len(place) <= MAX_ID else [])]
-    standing = blocks_of((Text(words=standing_words(agent), role="row"),))
+    acting = [rests, *_revokes(agent)] if len(place) <= MAX_ID else []
+    buttons = [*([opens] if opens else []), *acting]
+    lease = f" · {lease_text(agent)}" if agent.lease else ""
+    standing = blocks_of((Text(words=standing_words(agent, lease), role="row"),))
     return [*standing, *([actions(*buttons, block_id=place)] if buttons else [])]
+
+
+def _revokes(agent: Agent) -> list[Block]:
+    """A button that ends the agent's lease, if it has one."""
+    return [element(Button("revoke", agent.id))] if agent.lease else []
 
 
 def _opens(agent: Agent, link: Link) -> Block | None:

@@ -95,7 +95,10 @@ class QueueFilter:
 async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Receipt, ...] = ()) -> web.Response:
     """What waits for this person. `told`: what became of what they selected."""
     person, chosen = identity.person_of(request), QueueFilter.of(request)
-    everything = await workspace.list_waiting_for(person, await workspace.views.census())
+    census = await workspace.views.census()
+    everything = await workspace.list_waiting_for(person, census)
+    own = dict.fromkeys(count.channel for count in census if is_own(count.channel))
+    leased = await workspace.views.queue.list_leased(person, list(own))
     agents = [agent for agent in everything if chosen.has_agent(agent, person)]
     listed = await workspace.views.queue.list_waiting(agents)
     shown = [each for each in listed if chosen.has_turn(each.turn)]
@@ -110,6 +113,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         places=list(dict.fromkeys(agent.channel for agent in everything)),
         waiting=whole,
         folded=[each for each in shown if each not in whole],
+        leased=[agent for agent in leased if chosen.has_agent(agent, person)],
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,

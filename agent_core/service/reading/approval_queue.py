@@ -38,6 +38,14 @@ class ApprovalQueue:
             waiting = await work.agents.list_awaiting_people(channels, MAX_READ)
         return tuple(agent for agent in waiting if may_decide(agent, by))
 
+    async def list_leased(self, by: Actor, channels: Sequence[ChannelScope]) -> tuple[Agent, ...]:
+        """The agents of these channels with a lease that this person may revoke."""
+        async with self.database.begin() as work:
+            agents = [agent for channel in channels for agent in await work.agents.of(channel)]
+        return tuple(
+            agent for agent in agents if agent.lease and (agent.lease.granted_by.id == by.id or may_decide(agent, by))
+        )
+
     async def find_finished(self, owner: Actor, surface: SurfaceName) -> Agent | None:
         """The owner's agent that finished last, among the newest changes of the surface."""
         async with self.database.begin() as work:

@@ -240,3 +240,20 @@ async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
     told = after[after.index('id="told"') : after.index('id="thread"')]
     assert "<summary>9 approved</summary>" in told
     assert told.index("Agent0") < told.index("<summary>"), "what was not approved is not folded"
+
+
+@pytest.mark.proves("lease:home")
+async def test_the_list_names_what_runs_under_a_lease_and_revokes_it_for_who_may(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    assert "Under Approve" not in await listed(ana)
+    card = await asking(ana, model, "Ada")
+    await card.press("Approve ×5")
+    await ana.sees("done")
+    page = await listed(ana)
+    assert "4 of 5 left · granted by @ana · covers read, write" in text_of(page)
+    (button,) = re.findall(r'name="button" value="(revoke:[^"]+)"', page)
+    fields = {"button": button, "to": "/"}
+    async with ana.session.post(f"{base}{ana.path}/press", data=fields) as answer:
+        assert (str(answer.url), "Under Approve" in await answer.text()) == (f"{base}/", False)
+    assert "@ana revoked the approval of @ana." in await ana.page()
