@@ -329,8 +329,8 @@ class Audit(Protocol):
     def append(self, entry: AuditEntry) -> None:
         """Add an entry to the end of the channel's chain; the entries of a unit of work follow each other there."""
 
-    async def heads(self) -> Mapping[ChannelScope, tuple[int, str]]:
-        """The number and the hash of the last record of each channel's chain."""
+    async def head(self, channel: ChannelScope) -> tuple[int, str]:
+        """The number and the hash of the last record of the channel's chain; number 0 if there is none."""
 
     async def blank(self, agent: Agent) -> None:
         """Delete the texts of the agent's entries: who, when, what kind of act and all hashes stay."""

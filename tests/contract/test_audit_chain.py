@@ -55,7 +55,7 @@ async def filled(url: str, number: int = 5) -> str:
     return url
 
 
-TABLES = ("audit", "audit_heads")
+TABLES = ("agents", "audit", "audit_heads")
 
 
 async def found(url: str, *kept: Head) -> ChannelReport:

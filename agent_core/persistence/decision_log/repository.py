@@ -1,6 +1,6 @@
 """The repository of the decision log: each commit appends its records to the chain of their channel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -47,8 +47,8 @@ _LOCK_HEAD = text(  # an update of nothing locks the row
     " VALUES (:in_channel, 0, :no_hash, 1, :no_hash)"
     " ON CONFLICT (channel) DO UPDATE SET channel = excluded.channel RETURNING seq, hash"
 ).bindparams(bindparam("in_channel", type_=AnyText))
-_HEADS = select(audit_heads.c.channel, audit_heads.c.seq, audit_heads.c.hash).where(audit_heads.c.seq > 0)
 _IS_CHANNEL = audit_heads.c.channel == bindparam("in_channel")
+_HEAD = select(audit_heads.c.seq, audit_heads.c.hash).where(_IS_CHANNEL)
 _MOVE_HEAD = update(audit_heads).where(_IS_CHANNEL).values(seq=bindparam("new_seq"), hash=bindparam("new_hash"))
 
 _OLD = select(audit.c.id, audit.c.data).where(_OF_AGENT, audit.c.seq.is_(None))
@@ -117,9 +117,9 @@ class SqlAudit(SqlRepository):
             self._buffer.queue_decided(write)
         self._new.setdefault(key, []).append(entry)
 
-    async def heads(self) -> Mapping[ChannelScope, tuple[int, str]]:
-        rows = await self._buffer.rows(_HEADS, {})
-        return {ChannelScope.parse(row.channel): (row.seq, row.hash) for row in rows}
+    async def head(self, channel: ChannelScope) -> tuple[int, str]:
+        rows = await self._buffer.rows(_HEAD, {"in_channel": channel.key})
+        return (rows[0].seq, rows[0].hash) if rows else (0, NO_HASH)
 
     async def blank(self, agent: Agent) -> None:
         old = await self._buffer.rows(_OLD, {"of_agent": agent.id})

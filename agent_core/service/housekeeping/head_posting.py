@@ -19,7 +19,7 @@ POSTED_KEY = "posted head"  # the channel's preference with the day (UTC) and th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPosting:
-    """Posts heads. Of several processes that do it at once, one posts. A notice is no record: a quiet channel is."""
+    """Posts heads. Of several processes at once, one posts. A notice is no record, so a quiet channel stays quiet."""
 
     database: Database
     waker: Waker
@@ -28,14 +28,14 @@ class HeadPosting:
     async def post_all(self) -> int:
         """Post the heads that are due; return how many."""
         async with self.database.begin() as work:
-            heads = await work.audit.heads()
-        return sum([await in_one_unit(self.database, partial(self._post, *head)) for head in heads.items()])
+            channels = dict.fromkeys(count.channel for count in await work.agents.census())
+        return sum([await in_one_unit(self.database, partial(self._post, channel)) for channel in channels])
 
-    async def _post(self, channel: ChannelScope, head: tuple[int, str], work: UnitOfWork) -> bool:
-        """Post it in the thread of the agent that acted last, unless the channel has none."""
-        (seq, digest), now = head, self.clock.now()
+    async def _post(self, channel: ChannelScope, work: UnitOfWork) -> bool:
+        """Post it in the thread of the agent that acted last, unless all are archived."""
         if not parse_channel_policy(await work.preferences.get(channel, POLICY_KEY)).posts_heads:
             return False
+        (seq, digest), now = await work.audit.head(channel), self.clock.now()
         before = await work.preferences.get(channel, POSTED_KEY)
         agents = [agent for agent in await work.agents.of(channel) if not agent.head]
         if not agents or not _is_due(before, seq, now):
