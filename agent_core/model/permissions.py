@@ -200,6 +200,11 @@ def rule_problem(rule: StandingRule, arguments: Sequence[str]) -> str:
     return next(filter(None, problems), "")
 
 
+def is_open_to_rules(turn: Turn, *, is_exposed: bool) -> bool:
+    """Whether a rule may let this command run, if the agent has read untrusted content or has not."""
+    return not (turn.always_asks or turn.finishes or (is_exposed and is_closed_while_exposed(turn)))
+
+
 def is_closed_while_exposed(turn: Turn) -> bool:
     """Whether no rule covers this command after untrusted content: it may send something out, or keep what it gets."""
     return bool(GUARDED_CLASSES.intersection(turn.risks)) or {"network", "write"} <= set(turn.risks)

@@ -13,7 +13,7 @@ from agent_core.errors import NotPossible, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.origin import Actor
-from agent_core.model.permissions import Lease, is_closed_while_exposed
+from agent_core.model.permissions import Lease, is_open_to_rules
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import why_not_covered
 from agent_core.oversight.policy import denied_classes, may_approve, never_text, require_may_approve
@@ -160,7 +160,7 @@ def _still_holds(agent: Agent, turn: Turn, decision: Approve, now: datetime, las
         case "rule":
             rules = (rule for rule in agent.read_rules if rule.id == decision.rule_id)
             is_there = any(rule.applies(turn, now) for rule in rules)
-            return is_there and _is_open_to_rules(agent, turn) and may_approve(agent, turn, last)
+            return is_there and is_open_to_rules(turn, is_exposed=agent.exposed) and may_approve(agent, turn, last)
         case _:
             stored = Granters(people=(last, *agent.channel_policy.free_by.values()))
             return _free(agent, turn, stored) is not None
@@ -185,7 +185,7 @@ def _by_rule(agent: Agent, turn: Turn, now: datetime, granters: Granters) -> All
             rule.effect != "allow"
             or rule.left == 0
             or not rule.applies(turn, now)
-            or not _is_open_to_rules(agent, turn)
+            or not is_open_to_rules(turn, is_exposed=agent.exposed)
         ):
             continue
         maker = granters.find(rule.by)
@@ -196,10 +196,6 @@ def _by_rule(agent: Agent, turn: Turn, now: datetime, granters: Granters) -> All
         why = "may not approve here any more" if maker else "could not be looked up now"
         asleep = f"A rule covers this and sleeps, because {rule.by} {why}."
     return asleep
-
-
-def _is_open_to_rules(agent: Agent, turn: Turn) -> bool:
-    return not turn.always_asks and not turn.finishes and not (agent.exposed and is_closed_while_exposed(turn))
 
 
 def _free(agent: Agent, turn: Turn, granters: Granters) -> Allowed | None:

@@ -16,7 +16,7 @@ from agent_core.model.permissions import (
     Condition,
     Effect,
     StandingRule,
-    is_closed_while_exposed,
+    is_open_to_rules,
     parse_rules,
     rule_problem,
     serialise_rules,
@@ -186,7 +186,7 @@ class StandingRules(TransactionalService):
 
 def was_approved(turn: Turn) -> bool:
     """Whether a person approved it as it was proposed, and a rule could have allowed it."""
-    is_open = not (turn.exposed or turn.finishes or turn.always_asks or turn.needs_two or is_closed_while_exposed(turn))
+    is_open = is_open_to_rules(turn, is_exposed=True) and not (turn.exposed or turn.needs_two)
     people = [each for each in turn.approvals if isinstance(each.decision, Approve) and not each.decision.under]
     return is_open and turn.state == "done" and bool(people)
 
