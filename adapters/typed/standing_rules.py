@@ -1,20 +1,37 @@
-"""Lists, makes and revokes a channel's standing rules by a typed line."""
+"""Lists, makes and revokes a channel's standing rules by a typed line, and offers those that a proposal suggests."""
 
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import TypeAlias, cast
 
+from adapters.screens.buttons import ViewButton
+from adapters.screens.text_fit import units
+from adapters.screens.turn_lines import target_text
 from adapters.screens.ui_text import first_word
-from agent_core.errors import InvalidInput
+from adapters.screens.visible_text import visible
+from adapters.typed.form_values import FormValues
+from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent
+from agent_core.model.command import text_digest
+from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Origin
-from agent_core.model.permissions import MAX_VALUE_CHARACTERS, PLAIN_URL, Condition, Effect, Kind, StandingRule
+from agent_core.model.permissions import (
+    MAX_USES,
+    MAX_VALUE_CHARACTERS,
+    PLAIN_URL,
+    Condition,
+    Effect,
+    Kind,
+    StandingRule,
+    is_open_to_rules,
+)
 from agent_core.model.turn import Turn
 from agent_core.service.reading.views import AgentViews
-from agent_core.service.standing_rules import RuleDraft, StandingRules, sleeping_text
+from agent_core.service.standing_rules import MadeRule, RuleDraft, StandingRules, sleeping_text
 from agent_core.text.lines import counted, listed
 
 HOW_RULES = (
@@ -26,6 +43,17 @@ CONDITION = re.compile(r"(?P<argument>[\w.-]{1,64}) (?P<kind>is|begins|in|on|run
 EFFECTS: Mapping[str, Effect] = {"allow": "allow", "never": "never"}
 PATHS = ("filename", "directory", "clone_path")
 TIMES, UNTIL = re.compile(r"for (\d{1,4})(?: times)?"), re.compile(r"until (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d))?")
+# The fields of a form with limits: how each begins in a typed line, and what is right.
+LIMITS = {
+    "times": ("for", TIMES, f"A whole number from 1 to {MAX_USES:,}, or nothing."),
+    "until": ("until", UNTIL, "A day such as 2026-12-24, or 2026-12-24 18:00 in UTC, or nothing."),
+}
+NOT_OFFERED = "Nothing was saved: these are the rules that fit the command as it is now."
+NO_OFFER = "No rule that fits this command can be shown in a form. Write one with !rules allow, or approve it as it is."
+STILL_WAITS = "The open card still waits for a decision."
+MAX_OFFERED_TEXT = 1_400  # in UTF-16 units, of all offers in a form: Discord has 3,000 and puts \\ before each mark
+MAX_PAST_TARGET = 40
+Offered: TypeAlias = Sequence[tuple[RuleDraft, MadeRule]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +77,23 @@ class RuleCommands:
             case _:
                 raise InvalidInput({"rules": HOW_RULES})
 
+    async def offered(self, button: ViewButton, origin: Origin) -> tuple[Turn, Offered]:
+        """The open proposal of a card, and the rules that its form offers this person.
+
+        Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or NotPossible if there are none.
+        """
+        agent, turn = await self.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+        offered = await try_offers(self.rules, agent.id, turn, origin) if suggests_rules(agent, turn) else []
+        if not (shown := _with_room(offered)):
+            raise NotPossible(NO_OFFER)
+        return turn, shown
+
+    async def make_offered(self, button: ViewButton, fields: FormValues, origin: Origin) -> str:
+        """Save the rule that the form of a card chose, and say so; raise as `offered`, or InvalidInput."""
+        turn, offered = await self.offered(button, origin)
+        made = await self.rules.make(turn.agent_id, chosen_offer(offered, fields), origin)
+        return f"{made_text(made.rule, made.covered)} {STILL_WAITS}"
+
     async def _list(self, agent: Agent) -> str:
         rules, agents = await self.rules.list_rules(agent.channel), await self.views.agents(agent.channel)
         lines = [f"• {rule.short_id} · {rule_line(rule, agents)}" for rule in rules]
@@ -63,11 +108,16 @@ def rule_line(rule: StandingRule, agents: Sequence[Agent]) -> str:
 
 def made_text(rule: StandingRule, covered: Sequence[Turn]) -> str:
     """A rule that was saved, with the past turns that it would have covered."""
-    numbers = [str(turn.number) for turn in covered]
-    past = f"It would have covered {'turns' if len(numbers) > 1 else 'turn'} {listed(numbers)}." if numbers else ""
-    return (
-        f"Saved: {rule.words}. {past or 'It would have covered no past turn.'} !rules revoke {rule.short_id} ends it."
-    )
+    return f"Saved: {rule.words}. {past_text(covered)} !rules revoke {rule.short_id} ends it."
+
+
+def past_text(covered: Sequence[Turn]) -> str:
+    """The past turns that a rule would have covered, with what each was about."""
+    if not covered:
+        return "It would have covered no past turn."
+    named = ((str(turn.number), target_text(turn, MAX_PAST_TARGET)) for turn in covered)
+    turns = listed(f"{number} ({about})" if about else number for number, about in named)
+    return f"It would have covered {'turns' if len(covered) > 1 else 'turn'} {turns}."
 
 
 def parse_rule(said: str) -> RuleDraft:
@@ -77,12 +127,7 @@ def parse_rule(said: str) -> RuleDraft:
         raise InvalidInput({"rules": HOW_RULES})
     command, _, rest = described.partition(";")[0].strip().partition(" ")
     draft = RuleDraft(effect=EFFECTS[effect], command=command)
-    return with_limits(draft, "; ".join((rest, *described.split(";")[1:])))
-
-
-def with_limits(draft: RuleDraft, said: str) -> RuleDraft:
-    """The rule with further parts, such as `for 10; until 2026-12-24`; raise InvalidInput."""
-    for part in said.split(";"):
+    for part in (rest, *described.split(";")[1:]):
         draft = _with_part(draft, part.strip())
     return draft
 
@@ -110,6 +155,63 @@ def _time(day: str, time: str | None) -> datetime:
         return found if time else found + timedelta(days=1)
     except (ValueError, OverflowError):
         raise InvalidInput({"rules": HOW_RULES}) from None
+
+
+def suggests_rules(agent: Agent, turn: Turn) -> bool:
+    """Whether the card of a proposal leads to rules: some rule could let such a command run."""
+    preview = turn.proposal.preview
+    is_withdrawn = preview is not None and preview.basis == "withdrawn"
+    is_open = turn.state == "proposed" and is_open_to_rules(turn, is_exposed=turn.exposed) and not is_withdrawn
+    return is_open and not turn.requires_two(agent.policy_in_force) and bool(offers(turn))
+
+
+async def try_offers(rules: StandingRules, agent_id: AgentId, turn: Turn, origin: Origin) -> Offered:
+    """What the turn suggests and may be made, each with past turns that it would have covered; raise NotAllowed."""
+    found = []
+    for draft in offers(turn):
+        with suppress(InvalidInput):
+            found.append((draft, await rules.try_out(agent_id, draft, origin)))
+    return found
+
+
+def chosen_offer(offered: Offered, fields: FormValues) -> RuleDraft:
+    """The offer that a form chose, with the limits beside it; raise InvalidInput, also for what was not offered."""
+    draft = next((draft for draft, made in offered if digest_of(made) == fields.get("suggested")), None)
+    if draft is None:
+        raise InvalidInput({"rules": NOT_OFFERED})
+    for name in LIMITS:
+        if said := fields.get(name, "").strip():
+            draft = _limited(draft, name, said)
+    return draft
+
+
+def digest_of(made: MadeRule) -> str:
+    """What a form sends for an offered rule, so that no other one is saved than was shown."""
+    return text_digest(made.rule.words)
+
+
+def _limited(draft: RuleDraft, name: str, said: str) -> RuleDraft:
+    word, pattern, how = LIMITS[name]
+    with suppress(InvalidInput):
+        if pattern.fullmatch(part := f"{word} {said}"):
+            return _with_part(draft, part)
+    raise InvalidInput({name: how})
+
+
+def _with_room(offered: Offered) -> Offered:
+    """The offers without those that a form would have to cut."""
+    shown, room = [], MAX_OFFERED_TEXT
+    for each in offered:
+        size = units(visible(offer_text(len(offered), each[1])))
+        if size <= room:
+            shown.append(each)
+            room -= size
+    return shown
+
+
+def offer_text(number: int, made: MadeRule) -> str:
+    """An offered rule as a form shows it."""
+    return f"{number}. {made.rule.words}.\n{past_text(made.covered)}"
 
 
 def offers(turn: Turn) -> tuple[RuleDraft, ...]:

@@ -34,6 +34,7 @@ from adapters.screens.ui_text import (
     two_text,
 )
 from adapters.screens.visible_text import finalized, visible
+from adapters.typed.standing_rules import suggests_rules
 from adapters.typed.tool_settings import source_title, uses_text
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.pages import drawings
@@ -115,6 +116,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     AgentViews.may_decide,
     AgentViews.may_approve,
     usable_buttons,
+    suggests_rules,
     cards.status_text,
     cards.status_parts,
     cards.status_word,

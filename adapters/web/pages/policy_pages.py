@@ -7,7 +7,16 @@ from aiohttp import web
 
 from adapters.typed.form_values import FormValues, fields_of_policy, policy_of
 from adapters.typed.policies import CHOICES, ChannelChange, channel_change, fields_of_channel
-from adapters.typed.standing_rules import HOW_RULES, offers, parse_rule, rule_line, with_limits
+from adapters.typed.standing_rules import (
+    HOW_RULES,
+    STILL_WAITS,
+    Offered,
+    chosen_offer,
+    digest_of,
+    parse_rule,
+    rule_line,
+    try_offers,
+)
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.pages.form_pages import NOTHING, FormState, with_errors_shown
@@ -22,10 +31,9 @@ from adapters.web.requests import (
     redirect_to_parent,
 )
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.model.command import text_digest
 from agent_core.model.decision import PolicyChange
 from agent_core.model.ids import TurnId
-from agent_core.service.standing_rules import MadeRule, RuleDraft
+from agent_core.service.standing_rules import RuleDraft
 
 POLICY, CHANNEL_POLICY = f"{AGENT}/policy", f"{CHANNEL}/policy"
 SHOWN = "shown."  # before the names of the hidden fields with the policy that the form showed
@@ -146,6 +154,7 @@ class RulesPage:
             turn=turn_id,
             suggested=await self._try_offers(request, turn_id) if may and turn_id else (),
             digest_of=digest_of,
+            still_waits=STILL_WAITS,
             habits=await self.workspace.rules.list_habits(channel, agent.id) if may and not turn_id else (),
             rules=[(rule, rule_line(rule, agents)) for rule in rules],
             how=HOW_RULES,
@@ -169,23 +178,12 @@ class RulesPage:
             return parse_rule(said)
         if not form.get("turn"):
             raise InvalidInput({"rules": HOW_RULES})
-        offered = await self._try_offers(request, form.get("turn", ""))
-        draft = next((draft for draft, made in offered if digest_of(made) == form.get("suggested")), None)
-        if draft is None:
-            raise InvalidInput({"rules": "Nothing was saved: these are the rules that fit the command as it is now."})
-        limits = "; ".join(filter(None, (form.get("times", "") and f"for {form['times']}", form.get("until", ""))))
-        return replace(with_limits(draft, limits), is_for_all=bool(form.get("all")))
+        offered = await self._try_offers(request, form["turn"])
+        return replace(chosen_offer(offered, form), is_for_all=bool(form.get("all")))
 
-    async def _try_offers(self, request: web.Request, turn_id: str) -> list[tuple[RuleDraft, MadeRule]]:
-        """What the turn suggests and may be made, each with past turns that it would have covered."""
+    async def _try_offers(self, request: web.Request, turn_id: str) -> Offered:
+        """What the turn suggests and this person may make."""
         _, turn = await self.workspace.views.turn(channel_of(request), TurnId(turn_id))
-        origin, found = self.workspace.own(request), []
-        for draft in offers(turn):
-            with suppress(InvalidInput, NotAllowed):
-                found.append((draft, await self.workspace.rules.try_out(agent_id_of(request), draft, origin)))
-        return found
-
-
-def digest_of(made: MadeRule) -> str:
-    """What the form sends for a suggested rule, so that no other one is saved than was shown."""
-    return text_digest(made.rule.words)
+        with suppress(NotAllowed):
+            return await try_offers(self.workspace.rules, agent_id_of(request), turn, self.workspace.own(request))
+        return ()
