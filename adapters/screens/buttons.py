@@ -48,12 +48,13 @@ VALUE_PATTERN = re.compile(
     rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_HEX_DIGITS}}}))?", re.DOTALL
 )
 # These buttons only open a view or a form; they change nothing.
-ViewVerb = Literal["show all", "show reply", "thoughts", "another number", "new agent", "open"]
+ViewVerb = Literal["show all", "show reply", "thoughts", "another number", "always allow", "new agent", "open"]
 VIEW_LABELS: dict[ViewVerb, str] = {
     "show all": "Show all",
     "show reply": "Show reply",
     "thoughts": "Thoughts",
     "another number": "Another number…",
+    "always allow": "Always allow…",
     "new agent": "New agent",
     "open": "Open",
 }
@@ -106,6 +107,8 @@ class Button(ButtonValue):
 @dataclass(frozen=True, slots=True)
 class ViewButton(ButtonValue):
     """A button that shows more or opens a form. `part`: the page number of a long text, from 1.
+
+    A form of part 2 opens as it was filled in before it was refused.
 
     `shown`: if the form decides on a turn, the hash as in `Button`; otherwise "".
     """

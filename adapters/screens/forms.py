@@ -1,4 +1,4 @@
-"""Makes the forms of chat platforms: new agent, edit, reason, number, reply, prompt.
+"""Makes the forms of chat platforms: new agent, edit, reason, number, rule, reply, prompt.
 
 Their classes are in `form_parts`; the form of a tool server's question is in `question_form`.
 
@@ -7,7 +7,7 @@ The page has forms of its own (`adapters/web/templates`), and the terminal asks 
 
 from collections.abc import Iterable, Mapping
 
-from adapters.screens.buttons import Button
+from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.cards import as_text
 from adapters.screens.form_parts import Field, Form, Option, Said
 from adapters.screens.text_fit import beginning
@@ -15,11 +15,13 @@ from adapters.screens.ui_text import APPROVE_N, REPLY_DOES, TOO_LONG_TO_EDIT, co
 from adapters.screens.visible_text import one_line, readable
 from adapters.typed.form_values import DEFAULT_EFFORT, argument_names
 from adapters.typed.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
+from adapters.typed.standing_rules import STILL_WAITS, Offered, digest_of, offer_text
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import NEEDS_TEXT
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS
+from agent_core.model.permissions import MAX_USES
 from agent_core.model.turn import Turn
 
 NEW_AGENT_TITLE, FROM_PROMPT = "New agent", "From a prompt"
@@ -41,6 +43,8 @@ MAKERS = Option("on", "Yes"), Option("off", "No", "Makers approve no execute and
 POLICY_EXTRAS = "If you choose nothing, any full member may approve. People and groups: !policy channel approvers @…"
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
+ANY_NUMBER, FOR_GOOD = "Empty: any number.", "In UTC. Empty: until somebody revokes it."
+ASKS_AFTER_OUTSIDE = "After content from outside, programs, posts and downloads ask all the same."
 MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
 LONGEST = {"name": 8_000, "role": 8_000, "goals": MOST_OF_GOALS, "budget": 99, "model": 999}  # what a form shows of it
 
@@ -139,6 +143,26 @@ def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> Form:
     about, does = str(Button("approve", turn.id, shown=turn.control_hash)), f"{APPROVE_N} · turn {turn.number}"
     parts = (number, Said(covered_text(turn)))
     return Form("times", f"Approve turn {turn.number}", APPROVE_N, parts, about, does)
+
+
+def rule_form(turn: Turn, offered: Offered, typed: Mapping[str, str] | None = None) -> Form:
+    """The form for a rule that the open proposal suggests. `typed`: what a refused form had.
+
+    The rules stand above the choice in full, because menus cut long options.
+    """
+    filled = typed or {"suggested": digest_of(offered[0][1])}
+    options = tuple(Option(digest_of(made), f"Rule {number}") for number, (_, made) in enumerate(offered, 1))
+    chosen = (filled.get("suggested", ""),)
+    times, until = (beginning(readable(filled.get(name, "")), 99) for name in ("times", "until"))
+    parts: tuple[Said | Field, ...] = (
+        *(Said(offer_text(number, made), "quote") for number, (_, made) in enumerate(offered, 1)),
+        Field("suggested", "Always allow", "one of", options=options, chosen=chosen, is_required=True),
+        Field("times", "For how many commands", "whole number", times, ANY_NUMBER, least=1, most=MAX_USES),
+        Field("until", "Until", text=until, hint=FOR_GOOD, placeholder="2026-12-24 18:00"),
+        Said(f"{STILL_WAITS} {ASKS_AFTER_OUTSIDE}", "small"),
+    )
+    about = str(ViewButton("always allow", turn.id, shown=turn.control_hash))
+    return Form("rule", "Always allow", "Always allow this", parts, about, f"Always allow this · turn {turn.number}")
 
 
 def reply_form(agent: Agent, shown: str) -> Form:

@@ -20,6 +20,7 @@ from adapters.discord.inbound.context import (
     tell,
 )
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
+from adapters.discord.inbound.form_store import rule_key
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.inbound.prompts import KEY, DiscordPrompts
 from adapters.discord.outbound.answer_messages import reply_message, thoughts_message, whole_message
@@ -30,7 +31,7 @@ from adapters.discord.outbound.inputs import edit_fields
 from adapters.discord.outbound.notifications import OUR_DIRECT
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.form_parts import Form
-from adapters.screens.forms import agent_form, edit_form, number_form, reason_form, reply_form
+from adapters.screens.forms import agent_form, edit_form, number_form, reason_form, reply_form, rule_form
 from adapters.screens.ui_text import most_times
 from adapters.typed.actions import FormInput, reviewed_text
 from adapters.typed.form_values import fields_of
@@ -115,10 +116,8 @@ class DiscordClickListener:
         """Open a read-only view or the form for a new agent."""
         seen = self.context.views
         match opening.verb:
-            case "another number":
-                _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                most = most_times(self.context.service.decisions.continuous_limit)
-                await open_form(interaction, draw_form(number_form(turn, most)))
+            case "another number" | "always allow":
+                await open_form(interaction, draw_form(await self._form_on_turn(opening, origin)))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":
@@ -134,6 +133,16 @@ class DiscordClickListener:
                     await open_form(interaction, _agent_form(form))
             case "open":
                 pass
+
+    async def _form_on_turn(self, opening: ViewButton, origin: Origin) -> Form:
+        """The form for a number, or for a rule that the card suggests: its part 2 is as this person filled it in."""
+        if opening.verb == "another number":
+            seen = self.context.views
+            _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
+            return number_form(turn, most_times(self.context.service.decisions.continuous_limit))
+        turn, offered = await self.context.actions.management_commands.rules.offered(opening, origin)
+        kept = await self.context.forms.find(origin, rule_key(turn.id)) if opening.part > 1 else None
+        return rule_form(turn, offered, kept.fields).refused(kept.problems) if kept else rule_form(turn, offered)
 
     async def _new_agent(self, key: str, origin: Origin) -> FormDraft:
         """The stored form with this key, or an empty one with the settings of the channel's last new agent."""

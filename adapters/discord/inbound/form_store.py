@@ -19,7 +19,8 @@ EXPIRED = "This form was kept for one hour and is gone: start again with /agent 
 class FormStore:
     """Stores forms by key; only the person who made one finds it, in the same channel.
 
-    The key is random and carried by a button, or it names the turn whose arguments were edited.
+    The key is random and carried by a button, or it names the turn whose arguments were edited, or for which a rule
+    was chosen.
     """
 
     database: Database
@@ -48,3 +49,8 @@ class FormStore:
         if form := await self.find(origin, key):
             return form
         raise NotPossible(EXPIRED)
+
+
+def rule_key(turn: str) -> str:
+    """The key of the form for a rule that a turn suggests."""
+    return f"{turn}/rule"

@@ -18,6 +18,7 @@ from adapters.discord.inbound.context import (
     tell,
 )
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
+from adapters.discord.inbound.form_store import rule_key
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.inbound.prompts import DiscordPrompts
 from adapters.discord.inbound.submitted_forms import (
@@ -27,6 +28,7 @@ from adapters.discord.inbound.submitted_forms import (
     EditForm,
     PolicyForm,
     PromptForm,
+    RuleForm,
     TextForm,
 )
 from adapters.discord.outbound.answer_messages import answer_message, text_message
@@ -63,7 +65,7 @@ class DiscordModalListener:
         match submitted_forms.read(str(data.get("custom_id")), submitted_forms.submitted(data.get("components"))):
             case AgentForm() | PromptForm() as sent:
                 await self._new_agent(sent, interaction, origin)
-            case EditForm() | AnswerForm() | PolicyForm() as sent:
+            case EditForm() | AnswerForm() | PolicyForm() | RuleForm() as sent:
                 if refused := await self._send(sent, origin):
                     await tell(interaction, refused)
             case DirectForm(about, reason):
@@ -90,13 +92,15 @@ class DiscordModalListener:
             return draw(refused_screen(error.problems, ViewButton("new agent", form.key)))
         return text_message(creation_text(agent))
 
-    async def _send(self, sent: EditForm | AnswerForm | PolicyForm, origin: Origin) -> DiscordMessage | None:
+    async def _send(self, sent: EditForm | AnswerForm | PolicyForm | RuleForm, origin: Origin) -> DiscordMessage | None:
         """Carry out a form that is kept if a field is wrong; return what is then said, such as the policy."""
         if isinstance(sent, PolicyForm):
             policies = self.context.actions.management_commands.channel_policy
             return text_message(await policies.set(change_of_form(sent.packed, sent.fields), origin))
         if isinstance(sent, AnswerForm):
             return await send_answer(self.context, sent, origin)
+        if isinstance(sent, RuleForm):
+            return await self._make_rule(sent, origin)
         return await self._approve_edited(sent, origin)
 
     async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
@@ -107,10 +111,23 @@ class DiscordModalListener:
         try:
             await self.context.actions.press(button, FormInput(arguments=sent.arguments(turn, spec)), origin)
         except InvalidInput as error:
-            form = replace(self.context.forms.blank(origin, turn.id), agent_id=turn.agent_id)
-            await self.context.forms.save(replace(form, fields=sent.fields, problems=error.problems))
-            return draw(refused_screen(error.problems, button))
+            return await self._keep(sent, turn.id, error, origin)
         return None
+
+    async def _make_rule(self, sent: RuleForm, origin: Origin) -> DiscordMessage:
+        try:
+            rules = self.context.actions.management_commands.rules
+            return text_message(await rules.make_offered(sent.button, sent.fields, origin))
+        except InvalidInput as error:
+            return await self._keep(sent, rule_key(sent.button.subject), error, origin)
+
+    async def _keep(self, sent: EditForm | RuleForm, key: str, error: InvalidInput, origin: Origin) -> DiscordMessage:
+        """Keep a refused form with its problems; return a message with these and a button that opens it again."""
+        _, turn = await self.context.views.turn(origin.channel, TurnId(sent.button.subject))
+        form = replace(self.context.forms.blank(origin, key), agent_id=turn.agent_id)
+        await self.context.forms.save(replace(form, fields=sent.fields, problems=error.problems))
+        again = replace(sent.button, part=2) if isinstance(sent, RuleForm) else sent.button
+        return draw(refused_screen(error.problems, again))
 
     async def _reply(self, sent: TextForm, interaction: discord.Interaction, origin: Origin) -> None:
         """Send the reply to the agent; if it becomes a note, post it in the thread for the others."""

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, get_args
 
 from adapters.discord.outbound.inputs import arguments_of
 from adapters.screens import form_parts as screens
-from adapters.screens.buttons import Button
+from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.forms import agent_form, policy_form
 from adapters.typed import form_values
 from adapters.typed.form_values import FormValues
@@ -91,7 +91,15 @@ class PolicyForm:
     fields: FormValues
 
 
-Submitted: TypeAlias = PolicyForm | AgentForm | EditForm | TextForm | AnswerForm | DirectForm | PromptForm
+@dataclass(frozen=True, slots=True)
+class RuleForm:
+    """The submitted choice of a rule and its limits; the button carries the hash of the card."""
+
+    button: ViewButton
+    fields: FormValues
+
+
+Submitted: TypeAlias = RuleForm | PolicyForm | AgentForm | EditForm | TextForm | AnswerForm | DirectForm | PromptForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -119,14 +127,23 @@ def read(custom_id: str, values: Values) -> Submitted:
             return PromptForm(about, texts)
         case "dm":
             return DirectForm(rest, texts.get("text", ""))
-        case "edit":
-            return EditForm(Button.parse(rest), texts)
-        case "answer":
-            return AnswerForm(Button.parse(rest), values)
-        case "reject" | "reply" | "approve":
-            return TextForm(Button.parse(rest), next(iter(texts.values()), ""))
+        case "edit" | "answer" | "always allow" | "reject" | "reply" | "approve":
+            return _of_button(rest, values, texts)
         case _:
             raise InvalidInput({"form": NOT_OUR_FORM})
+
+
+def _of_button(about: str, values: Values, texts: FormValues) -> Submitted:
+    """The submitted form that a button of a card opened."""
+    match about.partition(":")[0]:
+        case "always allow":
+            return RuleForm(ViewButton.parse(about), {**texts, "suggested": "".join(values.get("suggested", ()))})
+        case "edit":
+            return EditForm(Button.parse(about), texts)
+        case "answer":
+            return AnswerForm(Button.parse(about), values)
+        case _:
+            return TextForm(Button.parse(about), next(iter(texts.values()), ""))
 
 
 def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:

@@ -22,6 +22,7 @@ from adapters.screens.turn_lines import TurnLine, timeless
 from adapters.screens.turn_state import STATE_SIGNS, WAITS
 from adapters.screens.ui_text import CUT_TO_FIT, OPEN_CARD, model_text
 from adapters.screens.visible_text import one_line, readable
+from adapters.typed.standing_rules import suggests_rules
 from agent_core.model.agent import Agent
 from agent_core.model.turn import Turn
 from agent_core.text.lines import counted
@@ -45,7 +46,9 @@ def card_screen(
     card = turn_card(agent, turn, continuous_limit)
     above = [TurnList(tuple(earlier))] if earlier else []
     footer = (card.risk, *card.footer, card.lease, model_text(agent, model))
-    controls = Controls(agent=agent, card=card, turn=turn, openings=_openings(card), earlier=tuple(earlier))
+    rule = ViewButton("always allow", turn.id, shown=turn.control_hash)
+    openings = (*((rule,) if suggests_rules(agent, turn) else ()), *_openings(card))
+    controls = Controls(agent=agent, card=card, turn=turn, openings=openings, earlier=tuple(earlier))
     pieces = (*above, *_described(card, footer), controls)
     return Screen(pieces, summary_text(agent, turn), ("turn", earlier[0].turn if earlier else turn.id))
 

@@ -9,7 +9,8 @@ from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.cards import turn_card
-from adapters.screens.forms import edit_form, number_form, reason_form
+from adapters.screens.form_parts import Form
+from adapters.screens.forms import edit_form, number_form, reason_form, rule_form
 from adapters.screens.ui_text import REVIEWS, most_times
 from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import SlackContext
@@ -25,6 +26,7 @@ from adapters.typed.actions import FormInput, takes_long
 from adapters.typed.typed_text import typed
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
+from agent_core.model.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,8 @@ class SlackClickListener:
         origin, seen = await self.context.origin(event), self.context.views
         place = FormContext(origin.channel.key, str(opening), event.thread)
         match opening.verb:
-            case "another number":
-                _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                form = number_form(turn, most_times(self.context.service.decisions.continuous_limit))
+            case "another number" | "always allow":
+                form = await self._form_on_turn(opening, origin)
                 await self.context.open(event, draw_form(form, origin.channel.key, event.thread))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
@@ -128,6 +129,14 @@ class SlackClickListener:
                 await self.context.open(event, await self.context.with_starters(view, origin.channel))
             case "open":
                 pass
+
+    async def _form_on_turn(self, opening: ViewButton, origin: Origin) -> Form:
+        """The form for a number, or for a rule that the card suggests."""
+        if opening.verb == "always allow":
+            return rule_form(*await self.context.actions.management_commands.rules.offered(opening, origin))
+        seen = self.context.views
+        _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
+        return number_form(turn, most_times(self.context.service.decisions.continuous_limit))
 
     async def _upload(self, upload: UploadButton, event: SlackEvent) -> None:
         """Upload a file of the agent to its thread, visible to the whole channel."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
-from adapters.screens.buttons import Button
+from adapters.screens.buttons import Button, ViewButton
 from adapters.slack.inbound import submitted_forms
 from adapters.slack.inbound.answering import send_answer
 from adapters.slack.inbound.context import Ack, SlackContext
@@ -19,7 +19,7 @@ from adapters.typed.policies import change_of_form
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
-from agent_core.model.origin import ChannelScope
+from agent_core.model.origin import ChannelScope, Origin
 
 MADE_ELSEWHERE = "was created. Its thread opens in the channel you chose as soon as Signoff is a member there."
 
@@ -63,15 +63,21 @@ class SlackModalListener:
             case "signoff.times":
                 button = replace(Button.parse(place.about), times=submitted_forms.number_of(view))
                 await self.context.actions.press(button, FormInput(), origin)
-            case "signoff.policy":
-                policies = self.context.actions.management_commands.channel_policy
-                change = change_of_form(place.about, submitted_forms.fields_in(view))
-                return sentence_view("Policy", await policies.set(change, origin))
+            case "signoff.policy" | "signoff.rule":
+                return await self._permit(view, place, origin)
             case "signoff.prompt":
                 return await SlackPrompts(self.context).submit(view, origin)
             case _:
                 pass
         return None
+
+    async def _permit(self, view: Body, place: FormContext, origin: Origin) -> Block:
+        """Set the policy of the channel, or make a rule; return a view that says what holds now."""
+        commands, fields = self.context.actions.management_commands, submitted_forms.fields_in(view)
+        if view["callback_id"] == "signoff.rule":
+            made = await commands.rules.make_offered(ViewButton.parse(place.about), fields, origin)
+            return sentence_view("Always allow", made)
+        return sentence_view("Policy", await commands.channel_policy.set(change_of_form(place.about, fields), origin))
 
     async def _create(self, body: Body, view: Body, workspace: str) -> None:
         place = submitted_forms.place_of(view)

@@ -30,6 +30,7 @@ from agent_core.model.ids import AgentId
 Pressed: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
 SHOW_ALL_OF = "Show all of…"
+IN_MENU = ("show all", "always allow")  # what is seldom needed
 
 
 def parse_action(action: Mapping[str, Any]) -> Pressed:
@@ -106,11 +107,11 @@ def upload_button(agent: AgentId, path: str) -> UploadButton | None:
 def card_controls(controls: Controls, openings: Sequence[ViewButton] = ()) -> list[Block]:
     """The buttons of a card in its current state, as blocks: the decisions, and apart from them Stop and Revoke.
 
-    `openings`: what shows more of the card. In an open card Show all is in the menu of what is seldom needed.
+    `openings`: what shows more of the card. In an open card those of `IN_MENU` are behind the three dots.
     """
     agent, card = controls.agent, controls.card
     is_open = card.tone in ("open", "busy")
-    in_row = [each for each in openings if not (is_open and each.verb == "show all")]
+    in_row = [each for each in openings if not (is_open and each.verb in IN_MENU)]
     in_menu: list[Pressable] = [each for each in card.buttons if each.verb == "review"]
     in_menu += [each for each in openings if each not in in_row]
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]

@@ -137,6 +137,7 @@ NXG looks cheapest.
             "[Approve ×10] approve:turn-agent-ada-0007:10:3ca6d9f834b0c3db219e2003f15d820b",
             "[Another number…] another number:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Self-review] review:turn-agent-ada-0007:1",
+            "[Always allow…] always allow:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Stop] stop:agent-ada:1",
         ]
     )

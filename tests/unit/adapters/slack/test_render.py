@@ -303,7 +303,11 @@ NXG looks cheapest.\
                                 {
                                     "text": {"type": "plain_text", "text": "Self-review", "emoji": False},
                                     "value": "review:turn-agent-ada-0007:1",
-                                }
+                                },
+                                {
+                                    "text": {"type": "plain_text", "text": "Always allow…", "emoji": False},
+                                    "value": "always allow:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
+                                },
                             ],
                         },
                     ],
