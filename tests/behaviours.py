@@ -360,6 +360,7 @@ PROMISES: dict[str, str] = {
     "rules:never": "What a standing rule denies becomes no card, and an open card of it does not run.",
     "rules:never-wider": "A rule covers no path, address or shell line that can be read in two ways.",
     "rules:sleep": "A rule whose maker may not approve any more sleeps, and the card says so.",
+    "rules:card": "A card of Slack or Discord offers rules in words with past turns; the chosen one covers what comes.",
     "rules:exposed": "After untrusted content no rule covers programs, posts and downloads.",
     "recipes:policies": "The recipes for policies do what their page says, typed as they stand there.",
     "two:people": "What two people must approve runs once a second person approved the same; an edit starts again.",

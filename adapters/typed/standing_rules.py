@@ -217,10 +217,12 @@ def offer_text(number: int, made: MadeRule) -> str:
 def offers(turn: Turn) -> tuple[RuleDraft, ...]:
     """Rules that a turn suggests, the narrowest first: its own arguments, then its folder, host or program."""
     given = {name: value for name, value in turn.call.arguments.items() if isinstance(value, str) and value.strip()}
-    exact = tuple(Condition(name, "is", value) for name, value in given.items() if len(value) <= MAX_VALUE_CHARACTERS)
+    long = {name for name, value in given.items() if len(value) > MAX_VALUE_CHARACTERS}
+    exact = tuple(Condition(name, "is", value) for name, value in given.items() if name not in long)
     wider = (condition for name, value in given.items() for condition in _wider(name, value))
-    drafts = [RuleDraft(effect="allow", command=turn.call.name, conditions=exact)] if exact else []
-    fitting = (condition for condition in wider if condition.fits(turn.call.arguments))
+    is_exact = exact and long.isdisjoint((*PATHS, "url", "command_line"))  # of a long text alone any other will do
+    drafts = [RuleDraft(effect="allow", command=turn.call.name, conditions=exact)] if is_exact else []
+    fitting = (each for each in wider if len(each.value) <= MAX_VALUE_CHARACTERS and each.fits(turn.call.arguments))
     drafts += [RuleDraft(effect="allow", command=turn.call.name, conditions=(each,)) for each in fitting]
     if turn.only_reads:
         drafts.append(RuleDraft(effect="allow", command=turn.call.name))
