@@ -43,8 +43,6 @@ MAKERS = Option("on", "Yes"), Option("off", "No", "Makers approve no execute and
 POLICY_EXTRAS = "If you choose nothing, any full member may approve. People and groups: !policy channel approvers @…"
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
-ANY_NUMBER, FOR_GOOD = "Empty: any number.", "In UTC. Empty: until somebody revokes it."
-ASKS_AFTER_OUTSIDE = "After content from outside, programs, posts and downloads ask all the same."
 MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
 LONGEST = {"name": 8_000, "role": 8_000, "goals": MOST_OF_GOALS, "budget": 99, "model": 999}  # what a form shows of it
 
@@ -152,14 +150,13 @@ def rule_form(turn: Turn, offered: Offered, typed: Mapping[str, str] | None = No
     """
     filled = typed or {"suggested": digest_of(offered[0][1])}
     options = tuple(Option(digest_of(made), f"Rule {number}") for number, (_, made) in enumerate(offered, 1))
-    chosen = (filled.get("suggested", ""),)
     times, until = (beginning(readable(filled.get(name, "")), 99) for name in ("times", "until"))
     parts: tuple[Said | Field, ...] = (
         *(Said(offer_text(number, made), "quote") for number, (_, made) in enumerate(offered, 1)),
-        Field("suggested", "Always allow", "one of", options=options, chosen=chosen, is_required=True),
-        Field("times", "For how many commands", "whole number", times, ANY_NUMBER, least=1, most=MAX_USES),
-        Field("until", "Until", text=until, hint=FOR_GOOD, placeholder="2026-12-24 18:00"),
-        Said(f"{STILL_WAITS} {ASKS_AFTER_OUTSIDE}", "small"),
+        Field("suggested", "Always allow", "one of", options=options, chosen=(filled["suggested"],), is_required=True),
+        Field("times", "For how many commands", "whole number", times, "Empty: any number.", least=1, most=MAX_USES),
+        Field("until", "Until", text=until, hint="In UTC. Empty: for good.", placeholder="2026-12-24 18:00"),
+        Said(STILL_WAITS, "small"),
     )
     about = str(ViewButton("always allow", turn.id, shown=turn.control_hash))
     return Form("rule", "Always allow", "Always allow this", parts, about, f"Always allow this · turn {turn.number}")

@@ -20,7 +20,6 @@ from agent_core.model.command import text_digest
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Origin
 from agent_core.model.permissions import (
-    MAX_USES,
     MAX_VALUE_CHARACTERS,
     PLAIN_URL,
     Condition,
@@ -45,14 +44,14 @@ PATHS = ("filename", "directory", "clone_path")
 TIMES, UNTIL = re.compile(r"for (\d{1,4})(?: times)?"), re.compile(r"until (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d))?")
 # The fields of a form with limits: how each begins in a typed line, and what is right.
 LIMITS = {
-    "times": ("for", TIMES, f"A whole number from 1 to {MAX_USES:,}, or nothing."),
+    "times": ("for", TIMES, "A whole number such as 10, or nothing."),
     "until": ("until", UNTIL, "A day such as 2026-12-24, or 2026-12-24 18:00 in UTC, or nothing."),
 }
 NOT_OFFERED = "Nothing was saved: these are the rules that fit the command as it is now."
-NO_OFFER = "No rule that fits this command can be shown in a form. Write one with !rules allow, or approve it as it is."
-STILL_WAITS = "The open card still waits for a decision."
-MAX_OFFERED_TEXT = 1_400  # in UTF-16 units, of all offers in a form: Discord has 3,000 and puts \\ before each mark
-MAX_PAST_TARGET = 40
+NO_OFFER = "No rule can be offered for this command. Write one with !rules allow, or decide on the command alone."
+STILL_WAITS = "The open card still waits. After content from outside, programs, posts and downloads ask all the same."
+# Of all offers in a form, in UTF-16 units: Discord shows 4,000 in a form, and needs two for each mark.
+MAX_OFFERED_TEXT, MAX_PAST_TARGET = 1_400, 40
 Offered: TypeAlias = Sequence[tuple[RuleDraft, MadeRule]]
 
 
@@ -77,20 +76,21 @@ class RuleCommands:
             case _:
                 raise InvalidInput({"rules": HOW_RULES})
 
-    async def offered(self, button: ViewButton, origin: Origin) -> tuple[Turn, Offered]:
+    async def find_offers(self, button: ViewButton, origin: Origin) -> tuple[Turn, Offered]:
         """The open proposal of a card, and the rules that its form offers this person.
 
         Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or NotPossible if there are none.
         """
         agent, turn = await self.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-        offered = await try_offers(self.rules, agent.id, turn, origin) if suggests_rules(agent, turn) else []
-        if not (shown := _with_room(offered)):
+        found = await try_offers(self.rules, agent.id, turn, origin) if suggests_rules(agent, turn) else []
+        offered = [each for each in found if units(offer_text(9, each[1])) <= MAX_OFFERED_TEXT // len(found)]
+        if not offered:
             raise NotPossible(NO_OFFER)
-        return turn, shown
+        return turn, offered
 
     async def make_offered(self, button: ViewButton, fields: FormValues, origin: Origin) -> str:
-        """Save the rule that the form of a card chose, and say so; raise as `offered`, or InvalidInput."""
-        turn, offered = await self.offered(button, origin)
+        """Save the rule that the form of a card chose, and say so; raise as `find_offers`, or InvalidInput."""
+        turn, offered = await self.find_offers(button, origin)
         made = await self.rules.make(turn.agent_id, chosen_offer(offered, fields), origin)
         return f"{made_text(made.rule, made.covered)} {STILL_WAITS}"
 
@@ -159,8 +159,7 @@ def _time(day: str, time: str | None) -> datetime:
 
 def suggests_rules(agent: Agent, turn: Turn) -> bool:
     """Whether the card of a proposal leads to rules: some rule could let such a command run."""
-    preview = turn.proposal.preview
-    is_withdrawn = preview is not None and preview.basis == "withdrawn"
+    is_withdrawn = turn.proposal.preview is not None and turn.proposal.preview.basis == "withdrawn"
     is_open = turn.state == "proposed" and is_open_to_rules(turn, is_exposed=turn.exposed) and not is_withdrawn
     return is_open and not turn.requires_two(agent.policy_in_force) and bool(offers(turn))
 
@@ -198,20 +197,9 @@ def _limited(draft: RuleDraft, name: str, said: str) -> RuleDraft:
     raise InvalidInput({name: how})
 
 
-def _with_room(offered: Offered) -> Offered:
-    """The offers without those that a form would have to cut."""
-    shown, room = [], MAX_OFFERED_TEXT
-    for each in offered:
-        size = units(visible(offer_text(len(offered), each[1])))
-        if size <= room:
-            shown.append(each)
-            room -= size
-    return shown
-
-
 def offer_text(number: int, made: MadeRule) -> str:
     """An offered rule as a form shows it."""
-    return f"{number}. {made.rule.words}.\n{past_text(made.covered)}"
+    return visible(f"{number}. {made.rule.words}.\n{past_text(made.covered)}")
 
 
 def offers(turn: Turn) -> tuple[RuleDraft, ...]:

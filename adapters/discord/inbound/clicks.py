@@ -140,7 +140,7 @@ class DiscordClickListener:
             seen = self.context.views
             _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
             return number_form(turn, most_times(self.context.service.decisions.continuous_limit))
-        turn, offered = await self.context.actions.management_commands.rules.offered(opening, origin)
+        turn, offered = await self.context.actions.management_commands.rules.find_offers(opening, origin)
         kept = await self.context.forms.find(origin, rule_key(turn.id)) if opening.part > 1 else None
         return rule_form(turn, offered, kept.fields).refused(kept.problems) if kept else rule_form(turn, offered)
 

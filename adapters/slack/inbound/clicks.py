@@ -133,7 +133,7 @@ class SlackClickListener:
     async def _form_on_turn(self, opening: ViewButton, origin: Origin) -> Form:
         """The form for a number, or for a rule that the card suggests."""
         if opening.verb == "always allow":
-            return rule_form(*await self.context.actions.management_commands.rules.offered(opening, origin))
+            return rule_form(*await self.context.actions.management_commands.rules.find_offers(opening, origin))
         seen = self.context.views
         _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
         return number_form(turn, most_times(self.context.service.decisions.continuous_limit))
