@@ -40,33 +40,38 @@ async def opened() -> tuple[OpenForm, Turn]:
     _, turn = await team.opened()
     rules = RuleCommands(rules=team.stage.rules, views=team.stage.views)
     button = ViewButton("always allow", turn.id, shown=turn.control_hash)
-    return OpenForm(team.stage, rules, button, (await rules.offered(button, team.stage.origin()))[1]), turn
+    return OpenForm(team.stage, rules, button, (await rules.find_offers(button, team.stage.origin()))[1]), turn
 
 
 @pytest.mark.proves("rules:card")
-@attack("approval", "A person who may not approve presses Always allow… and sends a forged form", "refused")
-@pytest.mark.parametrize("kind", ["guest", "external"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=attack("approval", f"{who} presses Always allow… and sends a forged form", "refused"))
+        for kind, who in (("guest", "A guest"), ("external", "A person of another organisation"))
+    ],
+)
 async def test_who_may_not_approve_opens_and_sends_no_form_for_a_rule(kind: ActorKind, answer: str) -> None:
     form, _ = await opened()
     origin = form.stage.origin(replace(BEN, id="u-gus", kind=kind))
     with pytest.raises(NotAllowed):
-        await form.rules.offered(form.button, origin)
+        await form.rules.find_offers(form.button, origin)
     with pytest.raises(NotAllowed):
         await form.rules.make_offered(form.button, form.filled, origin)
     assert await form.saved() == 0, answer
 
 
-@attack("approval", "A form for a rule sends what it did not offer, or a second part behind a limit", "refused")
 @pytest.mark.parametrize(
     "forged",
     [
-        {"suggested": "1"},
-        {"suggested": ""},
-        {"suggested": "0" * 32},
-        {"times": "5; all agents"},
-        {"until": "2099-12-24; all agents"},
-        {"until": "is docs"},
-        {"times": "0"},
+        pytest.param(forged, marks=attack("approval", f"The form for a rule is sent with {what}", "refused"))
+        for forged, what in (
+            ({"suggested": "1"}, "the place of a rule"),
+            ({"suggested": "0" * 32}, "the mark of a rule that it did not offer"),
+            ({"times": "5; all agents"}, "a second part behind the number"),
+            ({"until": "2099-12-24; all agents"}, "a second part behind the day"),
+            ({"times": "0"}, "a number that would stand for any"),
+        )
     ],
 )
 async def test_a_forged_form_makes_no_rule(forged: dict[str, str], answer: str) -> None:

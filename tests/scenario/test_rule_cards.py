@@ -22,7 +22,7 @@ EXACT = '1. Always allow write_to_file with filename is "docs/1.txt" and text is
 WIDER = "2. Always allow write_to_file with filename in docs/** (any text) for Clerk."
 PAST = "It would have covered turn 1 (docs/0.txt · +1 −0)."
 SAVED = "Saved: Always allow write_to_file with filename in docs/** (any text) for Clerk, 2 more times. It would have"
-WAITS = "The open card still waits for a decision."
+WAITS = "The open card still waits."
 
 
 def script() -> ScriptedModel:

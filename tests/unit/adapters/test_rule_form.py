@@ -34,7 +34,7 @@ async def with_arguments(stage: Stage, turn: Turn, arguments: Arguments) -> Turn
     return changed
 
 
-async def offered(arguments: Arguments) -> tuple[Turn, Offered]:
+async def find_offers(arguments: Arguments) -> tuple[Turn, Offered]:
     """What the form offers for a second file, after one that a rule for its folder would have covered."""
     team = Team()
     agent, turn = await team.opened()
@@ -42,7 +42,7 @@ async def offered(arguments: Arguments) -> tuple[Turn, Offered]:
     agent, turn = await team.settled(agent)
     turn = await with_arguments(team.stage, turn, arguments)
     button = ViewButton("always allow", turn.id, shown=turn.control_hash)
-    return await RuleCommands(rules=team.stage.rules, views=team.stage.views).offered(button, team.stage.origin())
+    return await RuleCommands(rules=team.stage.rules, views=team.stage.views).find_offers(button, team.stage.origin())
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ async def offered(arguments: Arguments) -> tuple[Turn, Offered]:
         ("@everyone/@everyone.txt", "@everyone", 2),
         ("docs/\u202egnp.txt", "one", 1),  # not a path that can be read in one way
         ("docs/a.txt", "*" * 3000, 2),
-        ("_" * 200 + "/a.txt", "`" * 490, 2),
-        ("_" * 450 + "/a.txt", '"' * 490, 1),  # the exact one would be cut
+        ("_" * 200 + "/a.txt", "`" * 300, 2),
+        ("_" * 300 + "/a.txt", '"' * 490, 1),  # the exact one would be cut
     ],
 )
 async def test_each_offered_rule_stands_in_full_in_the_form_of_both(filename: str, text: str, rules: int) -> None:
-    turn, found = await offered({"filename": filename, "text": text})
+    turn, found = await find_offers({"filename": filename, "text": text})
     form = rule_form(turn, found)
     view = slack.draw_form(form, "slack/T1/C1")
     check_view(view)
@@ -73,14 +73,15 @@ async def test_each_offered_rule_stands_in_full_in_the_form_of_both(filename: st
 
 
 async def test_what_no_form_can_show_is_not_offered() -> None:
-    with pytest.raises(NotPossible, match="No rule that fits this command"):
-        await offered({"filename": f"{'a' * 3000}/b.txt", "text": "one"})
+    with pytest.raises(NotPossible, match="No rule can be offered for this command"):
+        await find_offers({"filename": f"{'a' * 3000}/b.txt", "text": "one"})
 
 
 async def test_the_card_leads_to_rules_only_where_one_could_let_the_command_run() -> None:
     agent = an_agent()
     turn = a_turn(agent, risks=("write",))
     withdrawn = Preview(title="", body="", basis="withdrawn")
+    too_long = CommandCall("write_to_file", {"filename": f"{'a' * 3000}/b"})
     closed = (
         replace(turn, always_asks=True),
         replace(turn, finishes=True),
@@ -88,13 +89,11 @@ async def test_the_card_leads_to_rules_only_where_one_could_let_the_command_run(
         replace(turn, state="done"),
         replace(turn, exposed=True, risks=("execute",)),
         replace(turn, proposal=replace(turn.proposal, preview=withdrawn)),
-        replace(
-            turn, proposal=replace(turn.proposal, call=CommandCall("write_to_file", {"filename": f"{'a' * 3000}/b"}))
-        ),
+        replace(turn, proposal=replace(turn.proposal, call=too_long)),
     )
     assert suggests_rules(agent, turn)
     assert suggests_rules(agent, replace(turn, exposed=True))
     assert [each for each in closed if suggests_rules(agent, each)] == []
     assert not suggests_rules(replace(agent, policy=Policy(two=("write",))), turn)
     two = replace(NO_POLICY, needs={"write": "two"})
-    assert not suggests_rules(replace(agent, channel_policy=two), turn)
+    assert not suggests_rules(replace(agent, read_policy=two), turn)
