@@ -25,8 +25,9 @@ from adapters.screens.visible_text import one_line, readable
 from adapters.typed.standing_rules import suggests_rules
 from agent_core.model.agent import Agent
 from agent_core.model.turn import Turn
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, quoted
 
+MAX_ENDED_SAYS = 298  # within the limits of both platforms
 NO_ARGUMENTS = "No arguments."
 MORE_IN_CARD = f"… There is more: {OPEN_CARD} shows it."
 
@@ -111,7 +112,7 @@ def _described(
             facts = Text(words=(NO_ARGUMENTS,), style="small", role="short")
         return (head, *thoughts, facts, *notes, *outcome, ends)
     brief: tuple[tuple[str, Role], ...] = (
-        (card.says, "ended says"),
+        (quoted(card.says, MAX_ENDED_SAYS) if card.says.strip() else "", "ended says"),
         (brief_arguments(card), "arguments"),
         (card.edits, "remark"),
     )

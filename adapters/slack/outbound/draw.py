@@ -179,7 +179,9 @@ def _text(text: Text, accessory: Block | None) -> Iterator[Block]:
     said = _plain_text(text.words)
     if text.left and text.role in ("text", "quote"):
         said += f"\n… {text.left:,} more characters."
-    if text.style == "quote":
+    if text.style == "said" and accessory:  # a quotation has no room for a button
+        said = f"“{said.replace('“', chr(39)).replace('”', chr(39))}”"
+    if text.style == "quote" or (text.style == "said" and not accessory):
         yield rich(quoted(*pieces(said, MAX_TEXT)))
     elif text.style == "aside":
         yield from map(context, pieces(said, MAX_TEXT))

@@ -87,7 +87,7 @@ def test_a_long_note_is_whole_in_a_file_of_discord_and_counted_in_slack() -> Non
 def test_the_button_that_shows_the_thoughts_stands_beside_what_is_cut() -> None:
     blocks = slack.draw(card_screen(AGENT, replace(asking("Short."), review="Long. " * 400))).blocks
     (beside,) = [block for block in blocks if block.get("accessory", {}).get("action_id") == "signoff.thoughts"]
-    assert beside["text"]["text"].startswith("Self-review: Long.")
+    assert beside["text"]["text"].startswith("“Self-review: Long.")
 
 
 def test_a_folded_card_has_the_whole_reason() -> None:
