@@ -42,8 +42,10 @@ from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.clock import SystemClock
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import UNDO_WINDOW, AgentDecisions, AgentService
-from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits
-from agent_core.service.drafting import AgentDrafting
+from agent_core.service.creating.creation import DEFAULT_LIMITS, CreationLimits
+from agent_core.service.creating.drafting import AgentDrafting
+from agent_core.service.creating.forking import AgentForks
+from agent_core.service.creating.tour import TourStarter
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.erasing import Eraser
@@ -56,7 +58,6 @@ from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
 from agent_core.service.server_questions import ServerQuestions
 from agent_core.service.standing_rules import StandingRules
-from agent_core.service.tour import TourStarter
 from agent_core.service.transactional import SavingParts, Succession
 from agent_core.service.uploads import FileUploads
 from agent_core.spending.budget_ledger import BudgetLedger
@@ -339,5 +340,9 @@ class _Foundation:
         )
         questions = ServerQuestions(**saving)
         return AgentService(
-            lifecycle=lifecycle, archive=AgentArchive(**saving), decisions=decisions, server_questions=questions
+            lifecycle=lifecycle,
+            archive=AgentArchive(**saving),
+            decisions=decisions,
+            server_questions=questions,
+            forks=AgentForks(**saving, workspaces=self.ports.workspaces, limits=self.options.limits),
         )

@@ -44,7 +44,7 @@ from agent_core.ports.engine import NO_BROADCAST, Broadcast, EngineFactory, Engi
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creating.creation import CreationLimits
 from bot.capabilities import Capabilities
 from bot.findings.doctor import Probes, Tables
 from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
@@ -90,6 +90,7 @@ class Signoff:
                     settings=core.agent_settings, surfaces=notifications_of(core.loop.surfaces.values())
                 ),
                 uploads=core.uploads,
+                forks=core.service.forks,
             ),
             review=core.review,
         )

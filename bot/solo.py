@@ -68,13 +68,15 @@ def parse(argv: Sequence[str], templates: AgentTemplates = NO_TEMPLATES) -> Solo
     """Parse the command line. If it is invalid or names no template, print one line and exit with code 2."""
     parser = _parser()
     given = parser.parse_args(argv)
+    if given.tour and given.dry_run:
+        parser.error("the tour is no dry run: leave out one of --tour and --dry-run")
     try:
         draft = templates.get(given.template).draft if given.template else AgentDraft()
         draft = read_settings(given.settings) if given.settings else draft
     except InvalidInput as error:
         parser.error(str(error))
     said = {"name": given.name, "role": given.role, "goals": tuple(given.goal)}
-    said |= {"model": given.model, "effort": given.effort}
+    said |= {"model": given.model, "effort": given.effort, "dry_run": given.dry_run}
     draft = replace(draft, **{name: value for name, value in said.items() if value})
     budget = draft.budget if given.budget is None else given.budget
     return SoloOptions(
@@ -118,6 +120,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"
     )
+    parser.add_argument("--dry-run", action="store_true", help="only simulate what changes or sends something")
     parser.add_argument("--export", type=Path, metavar="FILE", help="write the agent's ai_settings.yaml, and end")
     parser.add_argument("--tour", action="store_true", help="take the tour of demo mode: seven steps on sample files")
     parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
@@ -335,6 +338,8 @@ def _model(terminal: Terminal, agent: Agent) -> str:
 
 
 async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+    if draft.dry_run and not known.dry_run:
+        raise InvalidInput({"name": f"{known.name} is there already and is no dry run: choose another name."})
     if draft.model not in ("", known.model):
         known = await terminal.core.agent_settings.set_model(known.id, draft.model, origin)
     was = status_text(known)

@@ -8,7 +8,7 @@ from adapters.typed.notification_commands import NotificationCommands, notificat
 from adapters.typed.policies import ChannelPolicyCommands
 from adapters.typed.standing_rules import RuleCommands
 from agent_core.service.agents import AgentService
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creating.creation import CreationLimits
 from agent_core.testing.stage import Stage
 
 
@@ -27,6 +27,7 @@ def actions_of(stage: Stage) -> ActionDispatcher:
                 settings=stage.agent_settings, surfaces=notifications_of(stage.loop.surfaces.values())
             ),
             uploads=stage.uploads,
+            forks=stage.service.forks,
         ),
         review=stage.review,
     )

@@ -7,10 +7,10 @@ from adapters.typed.actions import ActionDispatcher
 from adapters.typed.agent_templates import AgentTemplates, load_templates
 from agent_core.ports.clock import Clock
 from agent_core.service.agents import AgentService
-from agent_core.service.drafting import AgentDrafting
+from agent_core.service.creating.drafting import AgentDrafting
+from agent_core.service.creating.tour import TourStarter
 from agent_core.service.housekeeping.inbound_log import InboundLog
 from agent_core.service.reading.views import AgentViews
-from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 
 

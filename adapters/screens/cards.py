@@ -17,7 +17,7 @@ from adapters.screens.turn_lines import target_text
 from adapters.screens.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
 from adapters.screens.ui_text import offered_times
 from adapters.screens.visible_text import readable, visible
-from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.agent import SIMULATED, Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
@@ -124,7 +124,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
         turn=turn.id,
-        headline=readable(f"{unseparated(agent.title)} · turn {turn.number} · {turn.call.name}"),
+        headline=readable(f"{unseparated(agent.title)}{_badge(agent)} · turn {turn.number} · {turn.call.name}"),
         command=turn.call.name,
         number=turn.number,
         state_parts=tuple(readable(part) if isinstance(part, str) else part for part in state_parts(turn)),
@@ -165,7 +165,7 @@ def summary_text(agent: Agent, turn: Turn) -> str:
     about = target_text(turn) if turn.shown_preview else brief_arguments(card)
     said, mark = f"{card.marked_headline} · {card.standing}", " · "
     if turn.state == "proposed":
-        asks = f"{agent.title} asks to run {card.command} (turn {card.number})"
+        asks = f"{agent.title}{_badge(agent)} asks to run {card.command} (turn {card.number})"
         said, mark = _after_alert(card.risks, asks), ": "
     return " ".join(f"{said}{mark}{about}".split()) if about else said
 
@@ -183,8 +183,12 @@ def status_text(agent: Agent) -> str:
 def status_parts(agent: Agent) -> StateParts:
     """What `status_text` says, with its times as separate parts."""
     if isinstance(agent.status, Thinking) and agent.status.held_up and agent.wake_at and not agent.status.waits_for:
-        return f"{_status(agent)} Next try at ", agent.wake_at, "."
-    return (_status(agent),)
+        return f"{_status(agent)} Next try at ", agent.wake_at, f".{_badge(agent)}"
+    return (f"{_status(agent)}{_badge(agent)}",)
+
+
+def _badge(agent: Agent) -> str:
+    return " · dry run" if agent.dry_run else ""
 
 
 def _status(agent: Agent) -> str:
@@ -279,11 +283,13 @@ def _steps(plan: str) -> tuple[str, ...]:
 
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     cost, source = money(turn.usage.cost), (readable(f"command of {turn.source_name}"),) if turn.source else ()
+    is_simulated = agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks)
+    simulated = (SIMULATED,) if is_simulated else ()
     if not turn.is_open:
-        return (*source, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
+        return (*source, *simulated, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
     asks = (ASKS_EACH_TIME,) if turn.always_asks else ()
-    return (*source, *asks, *_paused_lease(agent), *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
+    return (*source, *simulated, *asks, *_paused_lease(agent), *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
 
 
 def _paused_lease(agent: Agent) -> tuple[str, ...]:
@@ -324,6 +330,7 @@ def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Bu
                 Button("reject", turn.id, shown=shown),
                 Button("stop", agent.id),
                 *(() if turn.review else (Button("review", turn.id),)),
+                *_forks(agent, turn),
             )
         case "approved" | "running":
             revoke = (Button("revoke", agent.id),) if _is_under_lease(agent, turn) else ()
@@ -335,7 +342,14 @@ def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Bu
                 Button("skip", turn.id, shown=shown),
                 Button("stop", agent.id),
             )
-        case "done" if turn.number == agent.turns and _is_under_lease(agent, turn):
-            return (Button("revoke", agent.id),)
+        case "done" if turn.number == agent.turns:
+            return (*((Button("revoke", agent.id),) if _is_under_lease(agent, turn) else ()), *_forks(agent, turn))
         case _:
             return ()
+
+
+def _forks(agent: Agent, turn: Turn) -> tuple[Button, ...]:
+    """What forks the agent; at the end of a dry run, what does it for real."""
+    if isinstance(agent.status, Finished) and agent.dry_run:
+        return (Button("for real", agent.id),)
+    return (Button("fork", turn.id),) if turn.state == "proposed" and turn.number > 1 and not agent.parent else ()

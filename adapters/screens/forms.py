@@ -13,7 +13,7 @@ from adapters.screens.form_parts import Field, Form, Option, Said
 from adapters.screens.text_fit import beginning
 from adapters.screens.ui_text import APPROVE_N, REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
 from adapters.screens.visible_text import one_line, readable
-from adapters.typed.form_values import DEFAULT_EFFORT, argument_names
+from adapters.typed.form_values import DEFAULT_EFFORT, DRY_RUN, argument_names
 from adapters.typed.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
 from adapters.typed.standing_rules import STILL_WAITS, Offered, digest_of, offer_text
 from agent_core.model.agent import Agent
@@ -42,6 +42,8 @@ WHO_CHANGES = (
 MAKERS = Option("on", "Yes"), Option("off", "No", "Makers approve no execute and publish of their own")
 POLICY_EXTRAS = "If you choose nothing, any full member may approve. People and groups: !policy channel approvers @…"
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
+SIMULATES = "Only simulate what changes or sends something"
+DRY = Option("run", SIMULATES, f"Dry run: {SIMULATES[0].lower()}{SIMULATES[1:]}")
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
 MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
 LONGEST = {"name": 8_000, "role": 8_000, "goals": MOST_OF_GOALS, "budget": 99, "model": 999}  # what a form shows of it
@@ -57,6 +59,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         beginning(readable(values.get(field, "")), most) for field, most in LONGEST.items()
     )
     free, two = (tuple(risk for risk in RISK_CLASSES if values.get(f"{kind}.{risk}")) for kind in ("free", "two"))
+    dry = ("run",) if values.get(DRY_RUN) else ()
     effort, approvers = values.get("effort") or DEFAULT_EFFORT, values.get("approvers") or "anyone"
     parts = (
         Said(said, "small") if said else None,
@@ -72,6 +75,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         Field("free", "Run without asking", "several of", "", UNTICKED, options=FREE, chosen=free, is_extra=True),
         Field("two", "Two people approve", "several of", "", ONE_IS_ENOUGH, options=TWO, chosen=two, is_extra=True),
         _one_of("approvers", "Who may approve", APPROVERS, approvers),
+        Field("dry", "Dry run", "several of", options=(DRY,), chosen=dry, is_extra=True),
         _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "full"),
     )
     return Form("new", NEW_AGENT_TITLE, "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)

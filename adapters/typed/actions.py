@@ -43,22 +43,23 @@ HELP = HelpText(
         ("!archive", "leaves an agent at rest out of lists; !unarchive or !resume brings it back"),
         ("!status", "its status, and what it spent"),
         ("!review", "the model reviews its own proposal, on the card"),
-        ("!goals", "shows its goals; !goals a; b replaces them"),
-        ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
-        ("!budget", "what was spent; !budget 5 sets its limit, !budget channel 20 that of all agents here"),
+        ("!goals", "its goals; !goals a; b replaces them"),
+        ("!model", "the model it uses; NAME sets another one, default the operator's"),
+        ("!budget", "what was spent; !budget 5 sets its limit, channel 20 that of all agents here"),
         ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
         ("!rules", "what always or never runs; also allow, never, revoke"),
         ("!memory", "what it remembers; also search, add, forget, export"),
-        ("!tools", "what plugins and servers add here; also !tools off NAME, on NAME, only NAME, all on"),
-        ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
+        ("!tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),
+        ("!sites", "the sites agents here may reach; also allow HOST, deny HOST, clear"),
         ("!reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
         ("!notify me", "sends you what waits here by direct message; !notify off ends that"),
         ("!export", "its ai_settings.yaml"),
         (
             "!audit",
-            "its decision log; !audit channel shows that of all agents here",
+            "its decision log; !audit channel for all agents here",
         ),
-        ("!files", "its files; !files deleted lists the trash, !files restore NAME brings a file back"),
+        ("!fork 12", "a new agent from the state after turn 12; what follows is for it"),
+        ("!files", "its files; also deleted for the trash, restore NAME"),
         ("!help", "shows this list"),
     ),
     "Anything else is a reply. While a command waits, one that says what should be different rejects it, one that ends "
@@ -97,10 +98,19 @@ class ActionDispatcher:
                 await self.service.decisions.settle(turn_id, button.verb, origin, shown=button.shown)
             case "review":
                 await self.review.review(turn_id, origin)
+            case "fork" | "for real":
+                await self.fork(button, filled.text, origin)
             case "undo" | "stop" | "resume" | "revoke":
                 await self._turn_back(button.verb, button.subject, origin)
             case "reply" | "answer" | "decline":
                 await self._write(button, filled, origin)
+
+    async def fork(self, button: Button, text: str, origin: Origin) -> Agent:
+        """Fork an agent after the turn of the card, or the one before an open one; a dry run after its last turn."""
+        if button.verb == "for real":
+            return await self.service.forks.fork(AgentId(button.subject), origin, for_real=True)
+        agent, turn = await self.views.turn(origin.channel, TurnId(button.subject))
+        return await self.service.forks.fork(agent.id, origin, turn=turn.number, text=text)
 
     async def _turn_back(self, verb: Literal["undo", "stop", "resume", "revoke"], subject: str, origin: Origin) -> None:
         match verb:

@@ -7,7 +7,8 @@ from adapters.screens.ui_text import first_word
 from agent_core.model.draft import MAX_MODEL_CHARACTERS
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
-ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "rules", "memory", "export", "audit", ChannelVerb]
+AgentVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "rules", "memory", "export", "audit", "fork"]
+ThreadVerb: TypeAlias = Literal[AgentVerb, ChannelVerb]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 CHANNEL_POLICY = r"channel\s*$|channel\s+(approvers|managers|makers|heads|free|one|two|never|agents|reset)\b"
 # How the text after each verb but `model` begins; other text is an agent's name, or a reply.
@@ -21,6 +22,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
     "export": r"(?!)",
     "audit": r"channel\s*$",
+    "fork": r"(real|turn\s+\d+|\d+)\b",
     "reminders": r"(call|after|backup|pause|quiet|weekends|zone)\b",
     "notify": r"(me|on|off)\s*$",
 }

@@ -16,6 +16,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
 FormValues: TypeAlias = Mapping[str, str]
+DRY_RUN = "dry.run"  # the field of a form that is ticked for a dry run
 DEFAULT_EFFORT = "default"  # the form's value for an agent without an effort of its own
 HOW_LIMITS = (
     "Approve ×N: after the number write until 18:00 (UTC), $2, or only CLASSES, as in !approve 20 until 18:00 $2."
@@ -32,6 +33,7 @@ def draft_of(form: FormValues) -> AgentDraft:
         model=form.get("model", "").strip(),
         effort=effort_of(form.get("effort", "")),
         policy=policy_of(form),
+        dry_run=bool(form.get(DRY_RUN)),
     )
     try:
         return replace(draft, budget=dollars(form.get("budget", "")))
@@ -73,6 +75,7 @@ def fields_of(draft: AgentDraft) -> dict[str, str]:
         "budget": str(draft.budget) if draft.budget is not None else "",
         "model": draft.model,
         "effort": draft.effort,
+        **({DRY_RUN: "on"} if draft.dry_run else {}),
         **fields_of_policy(draft.policy),
     }
 

@@ -25,6 +25,7 @@ from agent_core.model.model_calls import Budget, CallKind, Usage
 from agent_core.model.origin import Origin
 from agent_core.model.records.memory import Memory
 from agent_core.service.agent_settings import AgentSettings
+from agent_core.service.creating.forking import AgentForks
 from agent_core.service.memories import AgentMemories
 from agent_core.service.reading.decision_log import LogFilter
 from agent_core.service.reading.views import AgentViews
@@ -50,6 +51,8 @@ CALLS: dict[CallKind, str] = {
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
 DEMO_SPENDING = "In demo mode a script leads the agents: nothing is spent. A limit counts once a model is connected."
 HOW_AUDIT = "Audit: write audit for this agent's decision log, audit channel for that of all agents here."
+FORK = re.compile(r"(?P<real>real\b)?\s*(?:turn\s+)?(?P<turn>\d{1,6}\b)?(?P<text>.*)", re.IGNORECASE | re.DOTALL)
+HOW_FORK = "Fork: write fork 12, and after it what the new agent should do differently; fork real 12 ends a dry run."
 HOW_FILES = "Files: write files deleted to list the trash, files restore NAME to bring a file back."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
 
@@ -65,6 +68,7 @@ class ManagementCommands:
     channel_policy: ChannelPolicyCommands
     rules: RuleCommands
     uploads: FileUploads
+    forks: AgentForks
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
@@ -81,6 +85,8 @@ class ManagementCommands:
                 return _wanted(text := settings_text(agent), Attachment(FILENAME, text.encode()))
             case "audit":
                 return await self._audit(agent, said.strip(), origin)
+            case "fork":
+                return await self._fork(agent, said.strip(), origin)
             case _:
                 return await self.run_on_channel(verb, said, origin)
 
@@ -116,6 +122,18 @@ class ManagementCommands:
     async def audit(self, name: str, origin: Origin) -> Answer:
         """The decision log of the agent that has or had this name; for an empty name, that of the channel."""
         return await newest_rows(self.views, origin, LogFilter(agent=name))
+
+    async def _fork(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        """Fork the agent: `12`, and what people write to the new one; `real` before it ends a dry run."""
+        wanted = FORK.fullmatch(said)
+        if wanted is None:
+            raise InvalidInput({"fork": HOW_FORK})
+        turn, text = int(wanted["turn"]) if wanted["turn"] else None, (wanted["text"] or "").strip()
+        fork = await self.forks.fork(agent.id, origin, turn=turn, text=text, for_real=bool(wanted["real"]))
+        after = fork.forked.turn if fork.forked else fork.turns
+        if fork.channel.surface == "terminal":
+            return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}: signoff solo --name '{fork.name}'")
+        return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}, in a thread of its own.")
 
     async def _audit(self, agent: Agent, said: str, origin: Origin) -> Answer:
         match said.casefold():

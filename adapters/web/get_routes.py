@@ -23,7 +23,7 @@ from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home
 from adapters.web.render import page
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, is_own, redirect_from_form
 from adapters.web.urls import local_path
 from agent_core.model.ids import AgentId, TurnId
 
@@ -102,7 +102,9 @@ class GetRoutes:
     async def turn(self, request: web.Request) -> web.StreamResponse:
         channel, views = channel_of(request), self.workspace.views
         agent, turn = await views.turn(channel, TurnId(request.match_info["turn"]))
-        return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)
+        return await self.workspace.answer(
+            request, "turn.html", channel=channel, agent=agent, turn=turn, is_own=is_own(channel)
+        )
 
     async def settings(self, request: web.Request) -> web.StreamResponse:
         """Download the agent as ai_settings.yaml."""

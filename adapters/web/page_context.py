@@ -33,11 +33,11 @@ from agent_core.ports.documents import HtmlRenderer
 from agent_core.ports.models import LanguageModel, NewestCall
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
-from agent_core.service.drafting import AgentDrafting
+from agent_core.service.creating.drafting import AgentDrafting
+from agent_core.service.creating.tour import TourStarter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.standing_rules import StandingRules
-from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 
 logger = logging.getLogger(__name__)

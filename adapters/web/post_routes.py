@@ -201,6 +201,8 @@ class PostRoutes:
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
+        if button.verb in ("fork", "for real"):
+            return redirect_to(agent_path(await self.workspace.actions.fork(button, filled.text, origin)))
         await self.workspace.actions.press(button, filled, origin)
         if button.verb in ("approve", "edit"):
             self.workspace.outcomes.note(origin.by, origin.channel, TurnId(button.subject))

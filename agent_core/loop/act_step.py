@@ -68,7 +68,7 @@ class ActStep:
 
     async def _recover(self, agent: Agent, turn: Turn) -> Agent:
         """Go on with a command that was running when a process ended. Its files may tell whether it ran."""
-        if not self._may_run_again(turn):
+        if not self._may_run_again(agent, turn):
             match await self._find_outcome(agent, turn):
                 case Succeeded() as ran:
                     return await self._finish(turn.id, ran)
@@ -104,10 +104,12 @@ class ActStep:
             return await self._run(started.agent, turn, preview)
         return started.agent
 
-    def _may_run_again(self, turn: Turn) -> bool:
-        """Whether a command that was cut short runs again without asking: it only reads."""
+    def _may_run_again(self, agent: Agent, turn: Turn) -> bool:
+        """Whether a command that was cut short runs again without asking: it only reads, or is simulated."""
         known = self.runner.commands.by_name.get(turn.call.name)
-        return turn.only_reads and not turn.always_asks and not (known and known.spec.always_asks)
+        return agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks) or (
+            turn.only_reads and not turn.always_asks and not (known and known.spec.always_asks)
+        )
 
     def _replaced_text(self, turn: Turn) -> str:
         """That the command is another plugin's, or another version's, than people were shown; "" if it is not."""
@@ -186,7 +188,7 @@ class ActStep:
         outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
         if output:  # Stop saved it only as far as it was shown
             await self.claim.save_stopped_output(turn.id, output, outside=outside)
-        if self.draining.is_requested and not self._may_run_again(turn):
+        if self.draining.is_requested and not self._may_run_again(agent, turn):
             ended = Interrupted(output=output, outside=outside and bool(output), at_shutdown=True)
             with suppress(Superseded, NotFound):  # by Stop
                 await self._interrupt(turn.id, ended)

@@ -1,6 +1,6 @@
 """The record of an agent: its fields and its changes (expose, claim, pay, become), its statuses, summary and model."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeAlias
 
 from agent_core.model.channel_policy import NO_POLICY, ChannelPolicy
 from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS
+from agent_core.model.command import RiskClass
 from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
@@ -81,6 +82,16 @@ class Digest:
     recalled: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """From which agent, after which of its turns, an agent was forked."""
+
+    agent_id: AgentId
+    name: str
+    turn: int
+
+
+SIMULATED = "dry run: only simulated"
 ARCHIVED = "archived"  # what a Headcount calls agents that lists leave out
 AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finished
 
@@ -127,6 +138,8 @@ class Agent:
 
     `free_by`, `free_at`: who chose the classes of its policy that run without asking, and when, if they were chosen
         after it was made; see `free_chooser`.
+    `dry_run`: commands that would change or send something are simulated; see `simulates`.
+    `forked`: from where it was forked, or None.
     `archived_at`: when a person archived it, with all agents of its tree; see `is_archived`.
     `read_policy`, `read_rules`: those of its channel, which are read with the agent and never saved with it.
     """
@@ -171,6 +184,8 @@ class Agent:
     folder_tainted: bool = False
     free_by: Actor | None = None
     free_at: datetime | None = None
+    dry_run: bool = False
+    forked: Forked | None = None
     archived_at: datetime | None = None
     read_policy: ChannelPolicy | None = None
     read_rules: tuple[StandingRule, ...] = ()
@@ -204,6 +219,14 @@ class Agent:
     def free_chooser(self) -> Actor:
         """Who chose the classes that run without asking: the owner, unless somebody chose later."""
         return self.free_by or self.owner
+
+    def simulates(self, risks: Collection[RiskClass], source: str, *, always_asks: bool) -> bool:
+        """Whether it only says what such a command would do: it is a dry run, and the command may do more than read.
+
+        Of the commands of plugins and tool servers only those of the class read run, and none that always asks.
+        """
+        only_reads = set(risks) <= {"read", "network"} and ("read" in risks or not source)
+        return self.dry_run and (always_asks or not only_reads)
 
     @property
     def is_at_rest(self) -> bool:

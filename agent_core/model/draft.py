@@ -35,6 +35,7 @@ class AgentDraft:
     model: str = ""
     effort: str = ""
     policy: Policy = Policy()
+    dry_run: bool = False
 
     def tidied(self) -> Self:
         """The draft with white space trimmed and defaults filled in; raise InvalidInput with all invalid fields."""
@@ -78,6 +79,7 @@ class AgentDraft:
             effort=self.effort,
             budget=Budget(limit=self.budget),
             policy=self.policy,
+            dry_run=self.dry_run,
         )
 
 

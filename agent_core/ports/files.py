@@ -18,6 +18,10 @@ class Files(Protocol):
     def trash(self) -> "Files":
         """Where deleted files are kept: out of the reach of the agent and its programs, and counted by itself."""
 
+    @property
+    def versions(self) -> "Files":
+        """Where `toolset.versions` keeps what the files were after each turn; as the trash, out of reach."""
+
     async def read(self, path: str) -> bytes:
         """The file's content."""
 
@@ -58,8 +62,11 @@ class Workspaces(Protocol):
     async def trashes(self) -> tuple[Files, ...]:
         """The trash of each workspace that has one."""
 
+    async def version_stores(self) -> tuple[Files, ...]:
+        """The versions of each workspace that has some."""
+
     async def remove(self, agent: WorkspaceOwner) -> None:
-        """Delete the workspace with all its files and its trash.
+        """Delete the workspace with all its files, its trash and its versions.
 
         Does nothing for a helper, and if there is no workspace. Raise CommandError if it cannot be deleted.
         """

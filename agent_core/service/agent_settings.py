@@ -40,7 +40,7 @@ from agent_core.oversight.policy_change import (
 )
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import Rehearsal
-from agent_core.service.creation import require_rehearsed
+from agent_core.service.creating.creation import require_rehearsed
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below

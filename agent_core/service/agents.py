@@ -20,6 +20,7 @@ from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn, Undo
 from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
+from agent_core.service.creating.forking import AgentForks
 from agent_core.service.decisions import (
     record_decision,
     require_as_shown,
@@ -295,6 +296,7 @@ class AgentService:
     archive: AgentArchive
     decisions: AgentDecisions
     server_questions: ServerQuestions
+    forks: AgentForks
 
 
 def _usable_text(text: str) -> str:

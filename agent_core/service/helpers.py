@@ -13,7 +13,7 @@ from agent_core.model.origin import is_name_of
 from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.creation import find_free_name
+from agent_core.service.creating.creation import find_free_name
 from agent_core.service.housekeeping.calling_off import call_off
 from agent_core.service.housekeeping.deleting import Deleted, remove_family
 from agent_core.service.housekeeping.erasing import Eraser

@@ -20,7 +20,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.ports.models import Rehearsal
-from agent_core.service.creation import (
+from agent_core.service.creating.creation import (
     DEFAULT_LIMITS,
     CreationLimits,
     find_free_name,
@@ -86,6 +86,7 @@ class AgentLifecycle(TransactionalService):
             model="" if self.rehearsal and self.rehearsal.model_problem(agent.model) else agent.model,
             effort=agent.effort,
             policy=agent.policy if agent.free_chooser.id == origin.by.id else replace(agent.policy, free=()),
+            dry_run=agent.dry_run,
         )
 
     async def create(self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True) -> Agent:
@@ -258,7 +259,8 @@ def _creation_detail(agent: Agent) -> str:
     """What the decision log says about a new agent: role, goals, and classes that need no approval."""
     free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
     two = f" · two people approve: {', '.join(agent.policy.two)}" if agent.policy.two else ""
-    return f"{agent.role} · {'; '.join(agent.goals)}{free}{two}"
+    dry = " · dry run" if agent.dry_run else ""
+    return f"{agent.role} · {'; '.join(agent.goals)}{free}{two}{dry}"
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:

@@ -32,11 +32,17 @@ class InMemoryFiles:
     contents: dict[str, tuple[bytes, datetime]] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
     _trash: "InMemoryFiles | None" = None
+    _versions: "InMemoryFiles | None" = None
 
     @property
     def trash(self) -> "InMemoryFiles":
         self._trash = self._trash or InMemoryFiles(clock=self.clock)
         return self._trash
+
+    @property
+    def versions(self) -> "InMemoryFiles":
+        self._versions = self._versions or InMemoryFiles(clock=self.clock)
+        return self._versions
 
     async def read(self, path: str) -> bytes:
         return self.contents[self._existing(path)][0]
@@ -109,6 +115,9 @@ class InMemoryWorkspaces:
 
     async def trashes(self) -> tuple[InMemoryFiles, ...]:
         return tuple(files.trash for files in self.by_agent.values())
+
+    async def version_stores(self) -> tuple[InMemoryFiles, ...]:
+        return tuple(files.versions for files in self.by_agent.values())
 
     async def remove(self, agent: WorkspaceOwner) -> None:
         """Delete the workspace. A Files object that `of` returned for it before is empty afterwards."""

@@ -17,7 +17,7 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import ActorKind, ChannelScope
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creating.creation import CreationLimits
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import reply_text

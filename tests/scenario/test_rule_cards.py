@@ -11,7 +11,7 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import ShownCard, writing
 from tests.scenario.discord_app import ESCAPED, walked
 from tests.scenario.discord_app import text_of as text_of_guild
-from tests.scenario.member import GuildChat, fields_of, menus_of, pressed, submitted
+from tests.scenario.member import GuildChat, GuildForm, fields_of, menus_of, pressed, submitted
 from tests.scenario.slack_app import text_of
 from tests.scenario.surfaces import Scene, opened
 from tests.scenario.team import SlackChat
@@ -71,7 +71,9 @@ async def test_a_card_of_discord_leads_to_a_rule_and_a_refused_form_opens_as_it_
     async with opened("discord", script(), tmp_path) as scene:
         card, ana = await second_card(scene), scene.ana
         assert isinstance(ana, GuildChat)
-        shown = (await card.opens("Always allow…")).shown
+        form = await card.opens("Always allow…")
+        assert isinstance(form, GuildForm)
+        shown = form.shown
         said = said_in(shown)
         assert said.index(EXACT) < said.index(WIDER) < said.index(PAST) < said.index(WAITS)
         wider = {"suggested": [menus_of(shown)["always allow"]["options"][1]["value"]]}

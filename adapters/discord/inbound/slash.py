@@ -57,6 +57,7 @@ TEXT_HINTS: dict[ThreadVerb, str] = {
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
     "reminders": "call @PEOPLE, after 5m 4h, backup @PEOPLE after 8h, pause 24h, quiet 18:00-08:00, zone NAME.",
     "notify": "me, or off. Leave empty to see whether you get direct messages.",
+    "fork": "A turn's number, and what the new agent should do differently; real ends a dry run.",
     "tools": "off NAME, on NAME, only NAME or all on. Leave empty to see what plugins and servers add.",
     "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",
 }

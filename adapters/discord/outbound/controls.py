@@ -66,7 +66,7 @@ def card_controls(controls: Controls) -> list[Row]:
     """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke."""
     card = controls.card
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
-    reviews = [each for each in card.buttons if each.verb == "review"]
+    reviews = [each for each in card.buttons if each.verb in ("review", "fork")]
     stops = [each for each in card.buttons if each.verb in ("stop", "revoke")]
     first = [each for each in card.buttons if each not in (*several, *reviews, *stops)]
     if approve := next((each for each in first if each.verb == "approve"), None):

@@ -112,13 +112,13 @@ def card_controls(controls: Controls, openings: Sequence[ViewButton] = ()) -> li
     agent, card = controls.agent, controls.card
     is_open = card.tone in ("open", "busy")
     in_row = [each for each in openings if not (is_open and each.verb in IN_MENU)]
-    in_menu: list[Pressable] = [each for each in card.buttons if each.verb == "review"]
+    in_menu: list[Pressable] = [each for each in card.buttons if each.verb in ("review", "fork")]
     in_menu += [each for each in openings if each not in in_row]
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     chosen = [element(each) for each in in_row if not is_open]
     stops: list[Block] = []
     for each in card.buttons:
-        if each in several or each.verb == "review":
+        if each in several or each in in_menu:
             continue
         (stops if each.verb in ("stop", "revoke") else chosen).append(main_element(each, agent.name))
         if each.verb == "approve" and several:

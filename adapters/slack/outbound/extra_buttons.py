@@ -69,13 +69,14 @@ def _fields(draft: AgentDraft) -> list[Any]:
         [readable(goal) for goal in draft.goals],
         readable(draft.model),
     ]
-    return [*texts, budget, policy.approvers, policy.verbosity, draft.effort, [*policy.two]]
+    return [*texts, budget, policy.approvers, policy.verbosity, draft.effort, [*policy.two], draft.dry_run]
 
 
 def _draft(fields: Any) -> AgentDraft:
     name, role, goals, model, budget, approvers, verbosity, *rest = fields
     effort = rest[0] if rest else ""  # older buttons lack it, and the classes after it
     two = rest[1] if len(rest) > 1 else []
+    is_dry = len(rest) > 2 and rest[2] is True
     texts = [name, role, model, effort, *goals]
     if not (all(isinstance(text, str) for text in texts) and isinstance(goals, list)):
         raise TypeError
@@ -91,6 +92,7 @@ def _draft(fields: Any) -> AgentDraft:
         effort=effort,
         budget=None if budget is None else Decimal(budget),
         policy=Policy(approvers=approvers, two=tuple(two), verbosity=verbosity),
+        dry_run=is_dry,
     )
 
 

@@ -36,6 +36,7 @@ from agent_core.capabilities.files.workspace_paths import (
     MAX_IDENTITY_BYTES,
     OWNER_NAME,
     TRASH_FOLDER,
+    VERSIONS_FOLDER,
     Limits,
     changed_error,
     folder_name,
@@ -66,6 +67,10 @@ class FolderFiles:
     @property
     def trash(self) -> "FolderFiles":
         return replace(self, folder=self.folder.parent / TRASH_FOLDER / self.folder.name, limits=LIMITS)
+
+    @property
+    def versions(self) -> "FolderFiles":
+        return replace(self, folder=self.folder.parent / VERSIONS_FOLDER / self.folder.name, limits=LIMITS)
 
     async def read(self, path: str) -> bytes:
         return await asyncio.to_thread(_retry_stale, lambda: self._read(path))
@@ -211,14 +216,20 @@ class FolderWorkspaces:
         return await asyncio.to_thread(self._read_or_make, OWNER_NAME, database_id.encode("ascii"))
 
     async def trashes(self) -> tuple[FolderFiles, ...]:
-        names = await asyncio.to_thread(_names_in, self.root / TRASH_FOLDER)
-        return tuple(FolderFiles(self.root / TRASH_FOLDER / name) for name in names)
+        return await self._each_in(TRASH_FOLDER)
+
+    async def version_stores(self) -> tuple[FolderFiles, ...]:
+        return await self._each_in(VERSIONS_FOLDER)
 
     async def remove(self, agent: WorkspaceOwner) -> None:
         if agent.head:
             return
-        for parent in (self.root, self.root / TRASH_FOLDER):
+        for parent in (self.root, self.root / TRASH_FOLDER, self.root / VERSIONS_FOLDER):
             await asyncio.to_thread(_remove, parent, folder_name(agent.home))
+
+    async def _each_in(self, beside: str) -> tuple[FolderFiles, ...]:
+        names = await asyncio.to_thread(_names_in, self.root / beside)
+        return tuple(FolderFiles(self.root / beside / name) for name in names)
 
     def _read_or_make(self, name: str, text: bytes) -> str:
         """The content of a file beside the workspaces, which is made with this text if it is missing."""

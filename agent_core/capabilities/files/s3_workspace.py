@@ -14,6 +14,7 @@ from agent_core.capabilities.files.workspace_paths import (
     OWNER_NAME,
     TEMPORARY_PREFIX,
     TRASH_FOLDER,
+    VERSIONS_FOLDER,
     Limits,
     changed_error,
     folder_name,
@@ -78,6 +79,10 @@ class S3Files:
     @property
     def trash(self) -> "S3Files":
         return S3Files(self.storage, f"{TRASH_FOLDER}/{self.folder}")
+
+    @property
+    def versions(self) -> "S3Files":
+        return S3Files(self.storage, f"{VERSIONS_FOLDER}/{self.folder}")
 
     async def read(self, path: str) -> bytes:
         name = self._file_path(path)
@@ -207,7 +212,13 @@ class S3Workspaces:
         return await self._read_or_make(OWNER_NAME, database_id.encode("ascii"))
 
     async def trashes(self) -> tuple[S3Files, ...]:
-        keys = [each.key async for each in self.storage.list_objects(TRASH_FOLDER)]
+        return await self._each_in(TRASH_FOLDER)
+
+    async def version_stores(self) -> tuple[S3Files, ...]:
+        return await self._each_in(VERSIONS_FOLDER)
+
+    async def _each_in(self, beside: str) -> tuple[S3Files, ...]:
+        keys = [each.key async for each in self.storage.list_objects(beside)]
         return tuple(
             S3Files(self.storage, "/".join(key)) for key in sorted({tuple(key.split("/")[:2]) for key in keys})
         )
@@ -215,7 +226,7 @@ class S3Workspaces:
     async def remove(self, agent: WorkspaceOwner) -> None:
         if not agent.head:
             name = folder_name(agent.home)
-            for folder in (name, f"{TRASH_FOLDER}/{name}"):
+            for folder in (name, f"{TRASH_FOLDER}/{name}", f"{VERSIONS_FOLDER}/{name}"):
                 await self.storage.delete_all([each.key async for each in self.storage.list_objects(folder)])
 
     async def _read_or_make(self, name: str, text: bytes) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
-from agent_core.model.agent import Agent
+from agent_core.model.agent import SIMULATED, Agent
 from agent_core.model.command import Failed, Interrupted, RiskClass, Succeeded
 from agent_core.model.decision import Approval, Approve, ApproveEdited, detail_of
 from agent_core.model.ids import AgentId, TurnId, new_id
@@ -101,7 +101,9 @@ class AuditEntry:
         `source`: name and version of the plugin or server that added the command, or "".
         """
         approval = turn.approvals[-1]
-        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=f"command of {source}" if source else "")
+        is_simulated = agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks)
+        told = SIMULATED if is_simulated else f"command of {source}" if source else ""
+        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=told)
         return replace(
             entry,
             run_hash=turn.run_hash,

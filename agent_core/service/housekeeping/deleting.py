@@ -12,7 +12,7 @@ from agent_core.model.records.deletion import Deletion
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
-from agent_core.service.creation import forget_agent_defaults
+from agent_core.service.creating.creation import forget_agent_defaults
 from agent_core.service.housekeeping.calling_off import StandingCall, list_calls
 from agent_core.service.housekeeping.erasing import Eraser, Place
 from agent_core.spending.helper_tree import list_helpers_below, save_root

@@ -14,6 +14,7 @@ from agent_core.ports.files import Workspaces
 from agent_core.service.housekeeping.head_posting import HeadPosting
 from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.toolset.trash import KEPT_FOR, empty_trash
+from agent_core.toolset.versions import forget_versions
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +66,10 @@ class RetentionJob:
         return agents, entries
 
     async def empty_trashes(self) -> int:
-        """Delete the files that are in the trash for longer than people were told; return how many."""
+        """Delete what trashes and versions hold for longer than people were told; return how many files of trashes."""
         before = self.clock.now() - KEPT_FOR
+        for store in await self.workspaces.version_stores():
+            await forget_versions(store, before)
         return sum([await empty_trash(trash, before) for trash in await self.workspaces.trashes()])
 
     def _before(self, days: int) -> datetime:

@@ -21,7 +21,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.ports.tool_servers import ListSources, no_sources
-from agent_core.service.creation import find_free_name
+from agent_core.service.creating.creation import find_free_name
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.reading.agent_files import AgentFiles

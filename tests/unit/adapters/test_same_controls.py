@@ -28,8 +28,8 @@ from adapters.typed import actions
 from adapters.typed.command_lines import ThreadVerb
 from adapters.typed.form_values import fields_of
 from adapters.typed.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
-from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES, CommandCall
+from agent_core.model.agent import Agent, Finished
+from agent_core.model.command import RISK_CLASSES, CommandCall, Succeeded
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
@@ -74,6 +74,7 @@ EVERYTHING = AgentDraft(
     model="gpt-test",
     effort="low",
     policy=Policy(approvers="owner", free=RISK_CLASSES, verbosity="brief"),
+    dry_run=True,
 )
 
 
@@ -98,14 +99,16 @@ class Heard:
 
 @pytest.fixture
 async def cards() -> tuple[tuple[Agent, Turn], ...]:
-    """A turn in every state, one whose server asks, a long one, and one in a channel that wants cards brief."""
+    """A turn in every state, one whose server asks, a long one, a brief one, and the end of a dry run."""
     drawn = [(scene.agent, scene.turn) for scene in await scenes(NOON)]
     agent, turn = drawn[0]
     long = replace(turn, proposal=replace(turn.proposal, call=CommandCall("write_to_file", {"text": "tea " * 9000})))
     brief = replace(agent, policy=replace(agent.policy, verbosity="brief"))
     asked = AskedQuestion(id="0" * 32, server="tea", place="tea", question=ServerQuestion(message="Sure?"), at=NOON)
     asks = turn.decide(Approve(), by=ANA, at=NOON).start(NOON).ask(asked)
-    return (*drawn, (agent, long), (brief, turn), (agent, asks))
+    dry = replace(agent, dry_run=True, turns=turn.number, status=Finished())
+    done = turn.decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded("Done."), NOON)
+    return (*drawn, (agent, long), (brief, turn), (agent, asks), (dry, done))
 
 
 @pytest.fixture

@@ -137,6 +137,7 @@ NXG looks cheapest.
             "[Approve ×10] approve:turn-agent-ada-0007:10:3ca6d9f834b0c3db219e2003f15d820b",
             "[Another number…] another number:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Self-review] review:turn-agent-ada-0007:1",
+            "[Fork] fork:turn-agent-ada-0007:1",
             "[Always allow…] always allow:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Stop] stop:agent-ada:1",
         ]
@@ -168,7 +169,7 @@ def test_a_done_card_is_short_and_has_the_first_and_last_lines_of_its_result() -
 **Energy-GPT · turn 7 · write\\_to\\_file**
 ✓ done · approved by @ana, <t:1773489600:f>\
 """,
-            "-# ratings.csv has all three.",
+            "-# “ratings.csv has all three.”",
             "-# filename: report.md · text: # Report NXG looks cheapest.",
             """\
 ```

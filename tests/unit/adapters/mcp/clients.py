@@ -28,7 +28,7 @@ from agent_core.model.decision import Decision
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.oversight.secrets import Secrets
 from agent_core.providers.clock import SystemClock
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creating.creation import CreationLimits
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from bot.web import serve_app

@@ -123,8 +123,8 @@ def _read(part: dict[str, Any]) -> str:
     match part.get("type"):
         case "rich_text_preformatted":
             return f"|{''.join(inner)}|"
-        case "rich_text_list" | "rich_text_quote":
-            return "".join(f"\n• {line}" for line in inner)
+        case "rich_text_list" | "rich_text_quote" as kind:
+            return "".join(f"\n• {line}" for line in inner) if kind == "rich_text_list" else f"> {''.join(inner)}"
         case "actions":
             return " ".join(inner)
         case "button":
@@ -184,9 +184,13 @@ def test_a_proposal_to_write_a_file() -> None:
                     ],
                 },
                 {
-                    "type": "section",
-                    "text": {"type": "plain_text", "text": "ratings.csv has all three.", "emoji": False},
-                    "expand": True,
+                    "type": "rich_text",
+                    "elements": [
+                        {
+                            "type": "rich_text_quote",
+                            "elements": [{"type": "text", "text": "ratings.csv has all three."}],
+                        }
+                    ],
                 },
                 {
                     "type": "context",
@@ -305,6 +309,10 @@ NXG looks cheapest.\
                                     "value": "review:turn-agent-ada-0007:1",
                                 },
                                 {
+                                    "text": {"type": "plain_text", "text": "Fork", "emoji": False},
+                                    "value": "fork:turn-agent-ada-0007:1",
+                                },
+                                {
                                     "text": {"type": "plain_text", "text": "Always allow…", "emoji": False},
                                     "value": "always allow:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
                                 },
@@ -370,7 +378,7 @@ def test_a_command_that_runs_under_a_lease() -> None:
 Energy-GPT · turn 7 · write_to_file
 ● approved ×5 by @ana · running\
 """,
-                "ratings.csv has all three.",
+                "> ratings.csv has all three.",
                 "Plan: write the comparison → finish",
                 "Reasoning: price-to-book leads",
                 "Criticism: be brief",
@@ -398,7 +406,7 @@ def test_a_long_result() -> None:
 Energy-GPT · turn 7 · write_to_file
 ✓ done · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
-                "ratings.csv has all three.",
+                "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
                 """\
 |line 0
@@ -432,7 +440,7 @@ def test_a_command_that_may_have_run() -> None:
 Energy-GPT · turn 7 · write_to_file
 ○ interrupted: the process died while this ran, so it may have run. Did it run?\
 """,
-            "ratings.csv has all three.",
+            "> ratings.csv has all three.",
             "Plan: write the comparison → finish",
             "Reasoning: price-to-book leads",
             "Criticism: be brief",
@@ -477,7 +485,7 @@ def test_what_was_rejected_or_failed_or_withdrawn_is_one_short_card() -> None:
 Energy-GPT · turn 7 · write_to_file
 ✗ rejected by @ben, (14 Mar 2026, 12:00 UTC) · “Leave out coal”\
 """,
-                "ratings.csv has all three.",
+                "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
                 "write · $0.012",
                 "[Show all]",
@@ -487,7 +495,7 @@ Energy-GPT · turn 7 · write_to_file
 Energy-GPT · turn 7 · write_to_file
 ✗ failed · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
-                "ratings.csv has all three.",
+                "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
                 "|Error: No room is left.|",
                 "write · $0.012",
@@ -498,7 +506,7 @@ Energy-GPT · turn 7 · write_to_file
 Energy-GPT · turn 7 · write_to_file
 – withdrawn: stopped by @ben, (14 Mar 2026, 12:05 UTC)\
 """,
-                "ratings.csv has all three.",
+                "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
                 "write · $0.012",
                 "[Show all]",
@@ -559,7 +567,7 @@ def test_help_is_one_command_a_line_and_a_screen_reader_has_the_same_lines() -> 
 def test_a_note_is_shown_to_the_others_with_its_writer() -> None:
     assert read(note_message(AGENT, BEN, "Mind *coal* <!here>").blocks) == [
         "@ben to Energy-GPT as a note",
-        "\n• Mind *coal* <!here>",
+        "> Mind *coal* <!here>",
     ]
 
 
@@ -769,7 +777,7 @@ def test_thoughts_that_do_not_fit_are_behind_a_button() -> None:
 
 def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
     brief = replace(AGENT, policy=Policy(verbosity="brief"))
-    assert read(turn_message(brief, TURN).blocks)[1] == "ratings.csv has all three. [Thoughts]"
+    assert read(turn_message(brief, TURN).blocks)[1] == "“ratings.csv has all three.” [Thoughts]"
     wordless = turn_message(brief, asking({}, plan="- go"))
     assert any("[Thoughts]" in row for row in read(wordless.blocks))
 
@@ -874,11 +882,12 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "Run without asking: <>",
             "Two people approve: <>",
             "Who may approve: <>",
+            "Dry run: <>",
             "Cards show: <>",
         ]
     )
     chosen = [part.get("initial_option", {}).get("value") for part in elements(view["blocks"])]
-    assert chosen[-2:] == ["owner", "full"]
+    assert chosen[-3:] == ["owner", None, "full"]
     assert (view["callback_id"], place_of(view)) == ("signoff.new", FormContext(CHANNEL.key, CHANNEL.key, "1700.1"))
 
 

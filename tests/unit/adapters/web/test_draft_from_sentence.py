@@ -11,7 +11,7 @@ import pytest
 
 from adapters.web.pages.drafting import FILLED_IN, NO_SENTENCE, NOTHING_TO_DRAFT
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.service.drafting import NO_ANSWER, NOT_AFFORDABLE, NOT_IN_DEMO
+from agent_core.service.creating.drafting import NO_ANSWER, NOT_AFFORDABLE, NOT_IN_DEMO
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served

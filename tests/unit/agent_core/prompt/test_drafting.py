@@ -14,7 +14,7 @@ from agent_core.model.model_calls import Reply, Usage
 from agent_core.model.origin import Origin
 from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.service.drafting import (
+from agent_core.service.creating.drafting import (
     NO_ANSWER,
     NO_MODEL_DRAFT,
     NOT_AFFORDABLE,

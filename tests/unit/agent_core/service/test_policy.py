@@ -12,7 +12,7 @@ from agent_core.model.decision import Approve, Policy, PolicyChange
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.service.agents import AgentService
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creating.creation import CreationLimits
 from agent_core.service.reading.decision_log import LogFilter
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text

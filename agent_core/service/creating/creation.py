@@ -63,8 +63,8 @@ ADAPTER = TypeAdapter(AgentDraft)
 
 
 def save_agent_defaults(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
-    """Save the settings of a new agent, except its free classes: each person chooses these for each agent."""
-    defaults = replace(draft, policy=replace(draft.policy, free=()))
+    """Save the settings of a new agent but free classes and dry run, which each person chooses for each agent."""
+    defaults = replace(draft, policy=replace(draft.policy, free=()), dry_run=False)
     work.preferences.put(channel, AGENT_DEFAULTS_KEY, json.dumps(asdict(defaults), default=str))
 
 

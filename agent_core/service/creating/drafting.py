@@ -12,7 +12,7 @@ from agent_core.oversight.policy import require_may_create
 from agent_core.ports.models import Rehearsal
 from agent_core.prompt.agent_drafting import SCHEMA, drafting_messages, parse_draft
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits
+from agent_core.service.creating.creation import DEFAULT_LIMITS, CreationLimits
 from agent_core.spending.budget_ledger import BudgetLedger
 
 logger = logging.getLogger(__name__)
