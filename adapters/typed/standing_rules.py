@@ -30,7 +30,7 @@ from agent_core.model.permissions import (
 )
 from agent_core.model.turn import Turn
 from agent_core.service.reading.views import AgentViews
-from agent_core.service.standing_rules import MadeRule, RuleDraft, StandingRules, sleeping_text
+from agent_core.service.standing_rules import Habit, MadeRule, RuleDraft, StandingRules, sleeping_text
 from agent_core.text.lines import counted, listed
 
 HOW_RULES = (
@@ -67,7 +67,7 @@ class RuleCommands:
         word, rest = first_word(said)
         match word:
             case "":
-                return await self._list(agent)
+                return await self._list(agent, origin)
             case "revoke" if rest:
                 return f"Revoked: {(await self.rules.revoke(agent.id, rest, origin)).words}."
             case "allow" | "never" if rest:
@@ -94,10 +94,22 @@ class RuleCommands:
         made = await self.rules.make(turn.agent_id, chosen_offer(offered, fields), origin)
         return f"{made_text(made.rule, made.covered)} {STILL_WAITS}"
 
-    async def _list(self, agent: Agent) -> str:
+    async def _list(self, agent: Agent, origin: Origin) -> str:
         rules, agents = await self.rules.list_rules(agent.channel), await self.views.agents(agent.channel)
         lines = [f"• {rule.short_id} · {rule_line(rule, agents)}" for rule in rules]
-        return "\n".join(("Standing rules of this channel:", *lines)) if lines else f"No standing rules. {HOW_RULES}"
+        may = self.views.may_decide(agent, origin.by)
+        suggested = map(_suggestion, await self.rules.list_habits(agent.channel, agent.id) if may else ())
+        head = ("Standing rules of this channel:", *lines) if lines else (f"No standing rules. {HOW_RULES}",)
+        return "\n".join((*head, *suggested))
+
+
+def _suggestion(habit: Habit) -> str:
+    """What people approved each time, with a rule of one condition that its newest turn suggests, if it fits a line."""
+    single = [draft.conditions[0] for draft in offers(habit.turn) if len(draft.conditions) == 1]
+    plain = [each for each in single if each.value.isprintable() and ";" not in each.value]
+    rule = " ".join((habit.command, *(f"{each.argument} {each.kind} {each.value}" for each in plain[-1:])))
+    times = f"{habit.times} of {habit.times} times"
+    return f"{habit.command} was approved {times} here. Make it a rule? !rules allow {rule}"
 
 
 def rule_line(rule: StandingRule, agents: Sequence[Agent]) -> str:

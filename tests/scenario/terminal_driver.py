@@ -148,7 +148,9 @@ class DeskChat:
 
     async def told(self, text: str, times: int = 1) -> bool:
         """Wait until this was printed: there is one person only."""
-        await self._until(lambda: " ".join(self.output.replace("│", " ").split()).count(text) >= times)
+        await self._until(
+            lambda: " ".join(self.output.replace("│", " ").replace("┊", " ").split()).count(text) >= times
+        )
         return True
 
     async def file(self, path: str) -> str:

@@ -13,9 +13,9 @@ from tests.scenario.discord_app import ESCAPED, walked
 from tests.scenario.discord_app import text_of as text_of_guild
 from tests.scenario.member import GuildChat, GuildForm, fields_of, menus_of, pressed, submitted
 from tests.scenario.slack_app import text_of
-from tests.scenario.surfaces import Scene, opened
+from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.team import SlackChat
-from tests.scenario.test_signed_off import clerk
+from tests.scenario.test_signed_off import clerk, on_each_surface
 from tests.unit.agent_core.service.test_channel_policy import approvers
 
 EXACT = '1. Always allow write_to_file with filename is "docs/1.txt" and text is "one" for Clerk.'
@@ -63,6 +63,22 @@ async def test_a_card_of_slack_leads_to_a_rule_that_covers_the_next_proposal(tmp
         assert "other.txt" in (await ana.asks("write_to_file")).text
         (rule,) = await scene.stage.rules.list_rules(scene.channel)
         assert (rule.uses, rule.left, rule.by.id) == (2, 0, ana.person.id)
+
+
+@pytest.mark.proves("rules:habits")
+@on_each_surface(slow=("web",))
+async def test_what_was_approved_each_time_is_suggested_to_who_may_approve(surface: Name, tmp_path: Path) -> None:
+    model = ScriptedModel(*[writing("notes.md", f"{number}\n") for number in range(6)])
+    async with opened(surface, model, tmp_path) as scene:
+        ana = await clerk(scene)
+        for _ in range(5):
+            await (await ana.asks("write_to_file")).press("Approve")
+        await ana.asks("write_to_file")
+        await ana.says("!rules")
+        assert await ana.told("write_to_file was approved 5 of 5 times here.")
+        assert await ana.told("write_to_file filename in *.md")
+        await ana.says("!rules allow write_to_file filename in *.md")
+        assert await ana.told("Saved: Always allow write_to_file with filename in *.md")
 
 
 @pytest.mark.slow
