@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Executable, Integer, Row, bindparam, delete, insert, or_, select, text, true, update
+from sqlalchemy import Executable, Integer, Row, bindparam, delete, exists, insert, or_, select, text, true, update
 
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, new_id
@@ -62,18 +62,32 @@ _FIRST_AT = (
     .where(_FIRST.c.channel == audit_heads.c.channel, _FIRST.c.seq == audit_heads.c.first_seq)
     .scalar_subquery()
 )
-_EXPIRED_CHANNEL = select(audit_heads.c.channel).where(bindparam("before") > _FIRST_AT).limit(1).scalar_subquery()
+_OLD_ENTRY = audit.alias("old_entry")
+# Ids begin with their time, so the bound on the id spares a scan: there is no index on the time alone.
+_IS_EXPIRED_OUTSIDE = (
+    _OLD_ENTRY.c.id < bindparam("before_id"),
+    _OLD_ENTRY.c.at < bindparam("before"),
+    _OLD_ENTRY.c.seq.is_(None),
+)
+_EXPIRED_CHANNEL = (  # a check finds no cut chain beside entries that should be gone
+    select(audit_heads.c.channel)
+    .where(
+        bindparam("before") > _FIRST_AT,
+        ~exists().where(_OLD_ENTRY.c.channel == audit_heads.c.channel, *_IS_EXPIRED_OUTSIDE),
+    )
+    .limit(1)
+    .scalar_subquery()
+)
 _CUT: Executable = (  # the first records of a chain whose first one is expired
     select(audit.c.id, audit.c.channel, audit.c.seq, audit.c.hash, _EXPIRED.label("is_expired"))
     .where(audit.c.channel == _EXPIRED_CHANNEL, audit.c.seq.is_not(None))
     .order_by(audit.c.seq)
     .limit(bindparam("most", type_=Integer))
 )
-# Ids begin with their time, so the bound on the id spares a scan: there is no index on the time alone.
 _OLDEST = (
-    select(audit.c.id)
-    .where(audit.c.id < bindparam("before_id"), _EXPIRED, audit.c.seq.is_(None))
-    .order_by(audit.c.id)
+    select(_OLD_ENTRY.c.id)
+    .where(*_IS_EXPIRED_OUTSIDE)
+    .order_by(_OLD_ENTRY.c.id)
     .limit(bindparam("most", type_=Integer))
 )
 _EXPIRE = delete(audit).where(audit.c.id.in_(bindparam("ids", expanding=True)))
@@ -128,12 +142,11 @@ class SqlAudit(SqlRepository):
         self._buffer.queue(_BLANK, {"of_agent": agent.id})
 
     async def expire(self, before: datetime, *, most: int) -> int:
-        first = []
-        for row in await self._buffer.rows(_CUT, {"before": before, "most": most}):
+        first, values = [], {"before": before, "before_id": new_id(before), "most": most}
+        for row in await self._buffer.rows(_CUT, values):
             if not row.is_expired:
                 break
             first.append(row)
-        values = {"before": before, "before_id": new_id(before), "most": most}
         expired = first or await self._buffer.rows(_OLDEST, values)
         if expired:
             self._buffer.queue(_EXPIRE, {"ids": [row.id for row in expired]})
