@@ -10,7 +10,8 @@ from agent_core.model.channel_policy import ChannelPolicy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import ChannelScope
 from agent_core.persistence.decision_log.checking import check_log
-from agent_core.ports.database import Database
+from agent_core.ports.database import Database, queue_in_one_unit
+from agent_core.service.housekeeping.head_posting import POSTED_KEY
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -51,11 +52,28 @@ async def test_a_head_is_posted_once_a_day_in_the_thread_of_the_agent_that_acted
     await switch(stage)
     stage.fake_clock.advance(60)
     other = await stage.service.lifecycle.create(AgentDraft(name="Other", goals=("Write",)), stage.origin())
+    await stage.wait_until_settled(other)
     assert (await post(stage), await post(stage)) == (1, 0)
     assert await posted(stage, first) == []
     (said,) = await posted(stage, other)
     (report,) = await check_log(url, {})
     assert said.endswith(f" {CHANNEL.key}={report.head[0]}:{report.head[1]}")
+    await stage.loop.pause(other.id, "The thread was deleted.", loses_thread=True)
+    stage.fake_clock.advance(DAY)
+    await stage.service.decisions.grant_lease(first.id, 2, stage.origin())
+    assert (await post(stage), len(await posted(stage, first))) == (1, 1)
+
+
+@pytest.mark.proves("evidence:posted")
+@pytest.mark.parametrize("before", ["2031-01-01 1", "2026-01-01 x", "x"])
+async def test_a_clock_that_was_ahead_or_a_damaged_note_of_the_last_posting_silences_nothing(
+    database: Database, before: str
+) -> None:
+    stage = stage_of(database)
+    await stage.create()
+    await switch(stage)
+    await queue_in_one_unit(database, lambda work: work.preferences.exchange(CHANNEL, POSTED_KEY, None, before))
+    assert (await post(stage), await post(stage)) == (1, 0)
 
 
 @pytest.mark.proves("evidence:posted")
@@ -100,5 +118,6 @@ async def test_a_channel_without_agents_waits_for_one(database: Database) -> Non
     assert await post(stage) == 0
     origin = replace(stage.origin(), channel=ELSEWHERE)
     agent = await stage.service.lifecycle.create(AgentDraft(name="Ada", goals=("Write",)), origin)
+    agent = await stage.wait_until_settled(agent)
     assert await post(stage) == 1
     assert len(await posted(stage, agent)) == 1

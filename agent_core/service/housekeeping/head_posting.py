@@ -32,12 +32,12 @@ class HeadPosting:
         return sum([await in_one_unit(self.database, partial(self._post, channel)) for channel in channels])
 
     async def _post(self, channel: ChannelScope, work: UnitOfWork) -> bool:
-        """Post it in the thread of the agent that acted last, unless all are archived."""
+        """Post it in the thread of the agent that acted last, unless none has one or all are archived."""
         if not parse_channel_policy(await work.preferences.get(channel, POLICY_KEY)).posts_heads:
             return False
         (seq, digest), now = await work.audit.head(channel), self.clock.now()
         before = await work.preferences.get(channel, POSTED_KEY)
-        agents = [agent for agent in await work.agents.of(channel) if not agent.head]
+        agents = [agent for agent in await work.agents.of(channel) if agent.thread and not agent.head]
         if not agents or not _is_due(before, seq, now):
             return False
         work.preferences.exchange(channel, POSTED_KEY, before, f"{now:%Y-%m-%d} {seq}")
@@ -54,6 +54,6 @@ def head_text(channel: ChannelScope, seq: int, digest: str) -> str:
 
 
 def _is_due(before: str | None, seq: int, now: datetime) -> bool:
-    """Whether the log has grown since the last posting, on an earlier day."""
+    """Whether the log has changed since the last posting, on another day: a clock that was ahead silences nothing."""
     day, _, last = (before or " 0").partition(" ")
-    return day < f"{now:%Y-%m-%d}" and int(last) < seq
+    return day != f"{now:%Y-%m-%d}" and last != str(seq)
