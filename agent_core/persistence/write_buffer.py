@@ -107,7 +107,7 @@ def read_value(kind: type[T], data: str) -> tuple[T, UnknownFields | None]:
     """A value from the column `data`, and the fields that this release does not know; raise UnreadableRecord."""
     try:
         return decode_all(kind, data)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UnreadableRecord(kind.__name__.casefold()) from fault
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from adapters.screens.decision_log import COLUMNS, csv_cells
+from adapters.screens.visible_text import visible
 from agent_core.errors import DatabaseAway, TransferRefused, UnreadableRecord
 from agent_core.persistence.decision_log.checking import (
     ChannelReport,
@@ -125,7 +126,7 @@ def _report_lines(report: ChannelReport) -> Iterator[str]:
         yield f"  {entries} of older releases outside the chain, which nothing protects"
     if report.uncompared:
         yield f"  {counted(report.uncompared, 'kept head')} not compared: the retention deleted the record since"
-    yield from (f"  FAULT: {fault}" for fault in report.faults)
+    yield from (f"  FAULT: {visible(fault)}" for fault in report.faults)
     if report.more:
         yield f"  FAULT: {report.more:,} more"
 
@@ -159,12 +160,13 @@ def _write_csv(records: Iterator[ExportedRecord]) -> None:
     writer = csv.writer(sys.stdout, quoting=csv.QUOTE_ALL)
     writer.writerow((*PLACE, *COLUMNS))
     for record in records:
-        previous = json.loads(record.data).get("previous", "")
-        writer.writerow((record.channel, record.seq or "", record.hash or "", previous, *csv_cells(record.entry)))
+        cells = csv_cells(record.entry)
+        place = record.channel, record.seq or "", record.hash or "", json.loads(record.data).get("previous", "")
+        writer.writerow((*(visible(str(each)) for each in place), *cells))
 
 
 def _tell(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{text}\n".encode(errors="backslashreplace").decode())
 
 
 def _tell_fault(text: str) -> int:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -90,6 +92,11 @@ def with_hash(old: str, new: str) -> Tamper:
     return act
 
 
+def garble(name: str) -> Tamper:
+    """No UTF-8 in a column of the third record."""
+    return run(f"UPDATE audit SET {name} = CAST(X'FF' AS TEXT) WHERE channel = '{HERE}' AND seq = 3")
+
+
 def remove(*numbers: int) -> Tamper:
     return run(f"DELETE FROM audit WHERE channel = '{HERE}' AND seq IN ({', '.join(map(str, numbers))})")
 
@@ -109,7 +116,8 @@ def swap_texts(connection: Connection) -> None:
 def insert_row(connection: Connection, record: Mapping[str, Any]) -> None:
     names = ", ".join(record)
     values = ", ".join(f":{name}" for name in record)
-    at = {"at": record["at"].replace(tzinfo=None) if connection.dialect.name == "sqlite" else record["at"]}
+    stored = record["at"].replace(tzinfo=None).isoformat(" ", "microseconds")
+    at = {"at": stored if connection.dialect.name == "sqlite" else record["at"]}
     connection.execute(text(f"INSERT INTO audit ({names}) VALUES ({values})"), {**record, **at})
 
 
@@ -126,10 +134,18 @@ def append(connection: Connection) -> None:
     insert_row(connection, seal(entry(9), 6, last))
 
 
-def insert_outside(connection: Connection) -> None:
+def insert_outside(connection: Connection, number: int = 9) -> None:
     """An entry as an older release wrote them, in the midst of the chain."""
-    made = entry(9)
+    made = entry(number)
     insert_row(connection, {**seal(made, 1, NO_HASH), "seq": None, "hash": None, "texts": None, "data": encode(made)})
+
+
+def put_back(connection: Connection) -> None:
+    """The first two records become entries of an older release with other words, as if the retention had cut them."""
+    first = f"first_seq = 3, first_previous = (SELECT hash FROM audit WHERE channel = '{HERE}' AND seq = 2)"
+    run(f"UPDATE audit_heads SET {first} WHERE channel = '{HERE}'")(connection)
+    words = "seq = NULL, hash = NULL, texts = NULL, data = replace(data, 'u-ana', 'u-ben')"
+    run(f"UPDATE audit SET {words} WHERE channel = '{HERE}' AND seq < 3")(connection)
 
 
 def graft(connection: Connection) -> None:
@@ -203,6 +219,7 @@ TAMPERINGS: Mapping[str, tuple[Tamper, str]] = {
     "the head's hash": (run("UPDATE audit_heads SET hash = 'x'"), "The chain's head is 5:x"),
     "the head's number": (run("UPDATE audit_heads SET seq = 6"), "Record 6 is missing."),
     "the beginning": (run("UPDATE audit_heads SET first_seq = 2"), "Record 1 is before the beginning"),
+    "the beginning put back outside": (put_back, "Entries outside the chain are older than a beginning that was cut"),
     "what is before the beginning": (
         run("UPDATE audit_heads SET first_previous = 'x'"),
         "The chain does not begin with its first record.",
@@ -223,11 +240,43 @@ async def test_every_change_in_the_log_is_found(url: str, name: str) -> None:
     assert [fault for fault in faults if wanted[0] in fault and wanted[2] in fault], faults
 
 
-@pytest.mark.parametrize("tamper", [column("at", "noon"), column("seq", "x"), column("data", b"{}")])
-async def test_a_value_of_another_type_is_told(sqlite_url: str, tamper: Tamper) -> None:
+@pytest.mark.proves("evidence:tampering")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("is_listed", 2), ("at", "2026-03-14 01:03:00.000000-11:00"), ("agent_id", r"\0061gent-ada")],  # \0061 is "a"
+)
+async def test_a_row_that_queries_no_longer_find_is_a_fault(sqlite_url: str, name: str, value: object) -> None:
+    await on_database(await filled(sqlite_url), column(name, value))
+    (fault,) = (await found(sqlite_url)).faults
+    assert "a column differs from its content" in fault
+
+
+DEEP = "[" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("tamper", "sentence", "is_exported"),
+    [
+        (column("at", "noon"), "a column differs from its content", True),
+        (column("seq", "x"), "Record x (", True),
+        (column("data", b"{}"), "Record 3 (%s): its content is not a record", False),
+        (column("data", DEEP), "Record 3 (%s): its content is not a record", False),
+        (column("texts", DEEP), "Record 3 (%s): its texts were changed", False),
+        (garble("data"), "Record 3 (%s): its content is not a record", False),
+        (garble("channel"), "Record 3 is missing", True),
+        (run("UPDATE audit_heads SET seq = 'x' WHERE channel = :c", c=HERE), "The chain's head cannot be read", True),
+    ],
+)
+async def test_garbage_is_a_fault_of_its_record_and_the_other_channels_are_checked(
+    sqlite_url: str, tamper: Tamper, sentence: str, is_exported: bool
+) -> None:
     await on_database(await filled(sqlite_url), tamper)
-    with pytest.raises(UnreadableRecord):
-        await check_log(sqlite_url, {})
+    faults = {each.channel: each.faults for each in await check_log(sqlite_url, {})}
+    wanted = sentence.partition("%s")
+    assert any(wanted[0] in fault and wanted[2] in fault for fault in faults[HERE])
+    assert faults[THERE] == []
+    with nullcontext() if is_exported else pytest.raises(UnreadableRecord, match=f"record 3 of {HERE}"):
+        await export_log(sqlite_url, [], lambda records: deque(each.entry for each in records).clear())
 
 
 @pytest.mark.proves("evidence:heads")
@@ -313,6 +362,22 @@ async def test_the_retention_deletes_only_the_beginning_of_a_chain(url: str) -> 
     await queue_in_one_unit(database, lambda work: work.audit.append(entry(10)))
     report = await found(url)
     assert (report.records, report.first, report.head[0], report.faults) == (1, 7, 7, [])
+    await database.close()
+
+
+@pytest.mark.proves("evidence:retention")
+async def test_the_retention_deletes_entries_outside_a_chain_before_it_cuts_the_chain(url: str) -> None:
+    database = SqlDatabase(await filled(url))
+    deleted: list[int] = []
+    for number in (-3, -2):
+        await on_database(url, partial(insert_outside, number=number))
+    while not deleted or deleted[-1]:
+        async with database.begin() as work:
+            deleted.append(await work.audit.expire(NOON + timedelta(minutes=4), most=1))
+            await work.commit()
+        assert [each.faults for each in await check_log(url, {})] == [[], []]
+    report = await found(url)
+    assert (sum(deleted), report.first, report.outside) == (8, 4, 0)
     await database.close()
 
 

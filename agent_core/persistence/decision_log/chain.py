@@ -14,6 +14,7 @@ from typing import Any
 
 import rfc8785
 
+from agent_core.errors import UnreadableRecord
 from agent_core.model.records.audit import UNLISTED, AuditEntry
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.write_buffer import read_value
@@ -36,7 +37,7 @@ _OF_ENTRY = tuple(each.name for each in fields(AuditEntry))
 
 
 def digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def seal(entry: AuditEntry, seq: int, previous: str) -> dict[str, Any]:
@@ -63,8 +64,11 @@ def unseal(row: Any) -> AuditEntry:
     if row.seq is None:
         return read_value(AuditEntry, row.data)[0]
     record = read_value(Record, row.data)[0]
-    texts: Mapping[str, Any] = BLANK if row.texts is None else json.loads(row.texts)
-    whole: dict[str, Any] = {name: texts.get(name, getattr(record, name)) for name in _OF_ENTRY}
+    try:
+        texts: Mapping[str, Any] = BLANK if row.texts is None else json.loads(row.texts)
+        whole: dict[str, Any] = {name: texts.get(name, getattr(record, name)) for name in _OF_ENTRY}
+    except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+        raise UnreadableRecord("record") from fault
     return AuditEntry(**whole)
 
 

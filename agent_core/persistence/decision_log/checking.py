@@ -6,14 +6,15 @@ Whoever can write to the database can write a whole chain anew. Only a head that
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import lru_cache
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from pydantic_core import from_json
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Column, Connection, Label, Row, Text, func, select, type_coerce
+from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import UnreadableRecord
 from agent_core.model.origin import ChannelScope, SurfaceName
@@ -22,7 +23,7 @@ from agent_core.persistence.connections import make_engine, translate_outage
 from agent_core.persistence.decision_log.chain import NO_HASH, digest, unseal
 from agent_core.persistence.row_transfer import require_head, snapshot
 from agent_core.persistence.schema import read_version, run_on
-from agent_core.persistence.tables import audit, audit_heads
+from agent_core.persistence.tables import audit, audit_heads, from_storable, to_storable
 
 T = TypeVar("T")
 Head: TypeAlias = tuple[int, str]  # `seq` and `hash` of a record
@@ -31,12 +32,25 @@ Heads: TypeAlias = Mapping[str, Sequence[Head]]  # by channel
 BATCH_ROWS = 2_000
 MAX_FAULTS = 20
 ANEW = "Record {} is not the one of a head that was kept: the chain was written anew."
+RETURNED = (
+    "Entries outside the chain are older than a beginning that was cut, and the retention deletes such entries first:"
+    " they were inserted, or are cut records with another content."
+)
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+
+
+def _stored(column: Column[Any]) -> Label[Any]:
+    """The column as it is stored. What its type makes of that hides another form, which queries do not find."""
+    return type_coerce(column, Text).label(column.name)
+
+
 _EXPORTED = ("channel", "seq", "hash", "data", "texts")
-_RECORDS = select(audit).order_by(audit.c.channel, audit.c.seq)
-_COPIES = (audit.c.id, audit.c.channel, audit.c.agent_id, audit.c.at, audit.c.seq, audit.c.is_listed)
-_CHAINED = _RECORDS.with_only_columns(*_COPIES, audit.c.data, audit.c.texts, audit.c.hash)
+_CHECKED = ("id", "channel", "agent_id", "at", "seq", "is_listed", "data", "texts", "hash")
+_RECORDS = select(*(_stored(audit.c[name]) for name in _EXPORTED)).order_by(audit.c.channel, audit.c.seq)
+_CHAINED = _RECORDS.with_only_columns(*(_stored(audit.c[name]) for name in _CHECKED)).where(audit.c.seq.is_not(None))
+_HEADS = select(*map(_stored, audit_heads.c))
 _OUTSIDE = (
-    select(audit.c.channel, func.count().label("number"), func.max(audit.c.at, type_=audit.c.at.type).label("newest"))
+    select(_stored(audit.c.channel), func.count().label("number"), func.max(audit.c.at, type_=Text).label("newest"))
     .where(audit.c.seq.is_(None))
     .group_by(audit.c.channel)
 )
@@ -80,14 +94,17 @@ class ExportedRecord:
 
     @property
     def entry(self) -> AuditEntry:
-        return unseal(self)
+        try:
+            return unseal(self)
+        except UnreadableRecord as fault:
+            raise UnreadableRecord(f"record {self.seq} of {self.channel}") from fault
 
 
 async def check_log(url: str, kept: Heads) -> Sequence[ChannelReport]:
     """Check every channel's chain, also against heads that were kept elsewhere.
 
     Like the other functions, it reads one state of the database. They raise TransferRefused for tables of another
-    release, DatabaseAway, and UnreadableRecord for a value that is not of its column's type.
+    release, DatabaseAway, and UnreadableRecord for a value that cannot be read at all.
     """
     return await _on_log(url, lambda connection: list(_check_chains(connection, kept)))
 
@@ -108,13 +125,23 @@ async def export_log(url: str, channels: Sequence[str], write: Callable[[Iterato
     def read(connection: Connection) -> None:
         wanted = _RECORDS.where(audit.c.channel.in_(channels)) if channels else _RECORDS
         rows = connection.execute(wanted.execution_options(yield_per=BATCH_ROWS))
-        write(ExportedRecord(**{name: getattr(row, name) for name in _EXPORTED}) for row in rows)
+        write(map(_exported, rows))
 
     await _on_log(url, read)
 
 
+def _exported(row: Any) -> ExportedRecord:
+    channel, seq, hash_, data, texts = row
+    if any(isinstance(value, bytes) for value in row):
+        raise UnreadableRecord(f"record {seq} of {_name(channel)}")
+    return ExportedRecord(channel=_name(channel), seq=seq, hash=hash_, data=data, texts=texts)
+
+
 async def _on_log(url: str, work: Callable[[Connection], T]) -> T:
     def run(connection: Connection) -> T:
+        if connection.dialect.name == "sqlite":  # reads whatever bytes are there
+            driver: Any = connection.connection.driver_connection
+            driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         with snapshot(connection):
             require_head(read_version(connection))
             return work(connection)
@@ -122,47 +149,60 @@ async def _on_log(url: str, work: Callable[[Connection], T]) -> T:
     try:
         with translate_outage():
             return await run_on(make_engine(url), run)
-    except (ValueError, TypeError, AttributeError) as fault:
+    except (*UNREADABLE, DBAPIError) as fault:
         raise UnreadableRecord("record of the decision log") from fault
 
 
 def _check_chains(connection: Connection, kept: Heads) -> Iterator[ChannelReport]:
-    heads = {row.channel: row for row in connection.execute(select(audit_heads))}
+    heads = {row.channel: row for row in connection.execute(_HEADS)}
     outside = {row.channel: row for row in connection.execute(_OUTSIDE)}
-    chained = _CHAINED.where(audit.c.seq.is_not(None)).execution_options(yield_per=BATCH_ROWS)
-    unseen = {*heads, *outside, *kept}
-    for channel, rows in groupby(connection.execute(chained), itemgetter(1)):
-        unseen.discard(channel)
-        yield _check(channel, rows, heads.get(channel), outside.get(channel), kept.get(channel, ()))
-    for channel in sorted(unseen):
-        yield _check(channel, iter(()), heads.get(channel), outside.get(channel), kept.get(channel, ()))
+    chained = connection.execute(_CHAINED.execution_options(yield_per=BATCH_ROWS))
+    unseen = {*heads, *outside, *map(to_storable, kept)}
+    for key, rows in groupby(chained, itemgetter(1)):
+        unseen.discard(key)
+        yield _check(key, rows, heads.get(key), outside.get(key), kept.get(_name(key), ()))
+    for key in sorted(unseen, key=str):
+        yield _check(key, iter(()), heads.get(key), outside.get(key), kept.get(_name(key), ()))
 
 
 def _check(
-    channel: str, rows: Iterable[Any], head: Row[Any] | None, outside: Row[Any] | None, kept: Sequence[Head]
+    channel: Any, rows: Iterable[Any], head: Row[Any] | None, outside: Row[Any] | None, kept: Sequence[Head]
 ) -> ChannelReport:
-    found = ChannelReport(channel=channel, outside=outside.number if outside else 0)
-    if head:
-        found.first, found.head = head.first_seq, (head.first_seq - 1, head.first_previous)
-        if head.first_seq == 1 and head.first_previous != NO_HASH:
-            found.add("The chain does not begin with its first record.")
+    found = ChannelReport(channel=_name(channel), outside=outside.number if outside else 0)
+    head = _begin(found, head)
     before, wanted, begun = found.head, _by_number(found, kept), None
     for id_, key, agent_id, at, seq, is_listed, data, texts, hash_ in rows:  # a tuple: attributes take twice as long
+        if not isinstance(seq, int):
+            found.add(f"Record {seq} ({id_}): its number is not a number.")
+            continue
         last, previous = found.head
         if seq != last + 1:
             found.add(_missing(last + 1, seq - 1))
-        columns = id_, key, agent_id, at, seq, is_listed
-        for fault in _faults_of(columns, data, texts, hash_, previous if seq == last + 1 else None):
+        columns, plain = (id_, key, agent_id, at, seq, is_listed), _parse(data)
+        for fault in _faults_of(columns, plain, (data, texts, hash_), previous if seq == last + 1 else None):
             found.add(f"Record {seq} ({id_}): {fault}")
         if wanted and wanted.pop(seq, hash_) != hash_:
             found.add(ANEW.format(seq))
         begun = begun or at
         found.records += 1
         found.blanked += texts is None
-        found.head = seq, hash_
+        found.head = seq, str(hash_)
     _check_ends(found, head, outside, begun)
     _compare_others(found, before, wanted)
     return found
+
+
+def _begin(found: ChannelReport, head: Row[Any] | None) -> Row[Any] | None:
+    """Note where the chain should begin; return its head, None if that cannot be read."""
+    if head is None:
+        return None
+    if not (isinstance(head.seq, int) and isinstance(head.first_seq, int)):
+        found.add("The chain's head cannot be read.")
+        return None
+    found.first, found.head = head.first_seq, (head.first_seq - 1, str(head.first_previous))
+    if head.first_seq == 1 and head.first_previous != NO_HASH:
+        found.add("The chain does not begin with its first record.")
+    return head
 
 
 def _by_number(found: ChannelReport, kept: Sequence[Head]) -> dict[int, str]:
@@ -173,7 +213,7 @@ def _by_number(found: ChannelReport, kept: Sequence[Head]) -> dict[int, str]:
     return hashes
 
 
-def _check_ends(found: ChannelReport, head: Row[Any] | None, outside: Row[Any] | None, begun: datetime | None) -> None:
+def _check_ends(found: ChannelReport, head: Row[Any] | None, outside: Row[Any] | None, begun: Any) -> None:
     seq, last = found.head
     if head is None and found.records:
         found.add("The chain's head is missing.")
@@ -181,8 +221,10 @@ def _check_ends(found: ChannelReport, head: Row[Any] | None, outside: Row[Any] |
         found.add(_missing(seq + 1, head.seq))
     elif head and (seq, last) != (head.seq, head.hash):
         found.add(f"The chain's head is {head.seq}:{head.hash}, its last record {seq}:{last}.")
-    if outside and begun and outside.newest > begun:
+    if outside and begun and (type(outside.newest) is not type(begun) or outside.newest > begun):
         found.add("An entry outside the chain is newer than the chain: it was inserted, or an older release wrote it.")
+    elif outside and head and head.first_seq > 1:
+        found.add(RETURNED)
 
 
 def _compare_others(found: ChannelReport, before: Head, wanted: Mapping[int, str]) -> None:
@@ -197,39 +239,51 @@ def _compare_others(found: ChannelReport, before: Head, wanted: Mapping[int, str
 
 
 def _faults_of(
-    columns: tuple[object, ...], data: str, texts: str | None, hash_: str, previous: str | None
+    columns: tuple[object, ...], plain: Mapping[str, Any], sealed: tuple[Any, Any, Any], previous: str | None
 ) -> Iterator[str]:
     """What is wrong with a record; `previous` is the hash of the record before, None if that is missing."""
-    if digest(data) != hash_:
+    data, texts, hash_ = sealed
+    if not isinstance(data, str) or digest(data) != hash_:
         yield "its content or its hash was changed."
     try:
-        plain = _parse(data)
         if previous not in (None, plain["previous"]):
             yield "it does not follow the record before: one of the two was changed, moved or inserted."
         if texts is not None and digest(texts) != plain["texts_digest"]:
             yield "its texts were changed."
-        if columns != _columns(plain):
+        if columns != _columns(plain, is_sqlite=not isinstance(columns[3], datetime)):
             yield "a column differs from its content."
-    except (ValueError, LookupError, TypeError):
+    except UNREADABLE:
         yield "its content is not a record."
 
 
-def _parse(data: str) -> Any:
+def _parse(data: Any) -> Mapping[str, Any]:
+    """The content of a record, empty if it is none."""
     try:
-        return from_json(data)
-    except ValueError:  # also half of a surrogate pair, which the standard library accepts
-        return json.loads(data)
+        plain = from_json(data)
+    except UNREADABLE:  # also half of a surrogate pair, which the standard library accepts
+        try:
+            plain = json.loads(data)
+        except UNREADABLE:
+            plain = None
+    return plain if isinstance(plain, dict) else {}
 
 
-def _columns(plain: Any) -> tuple[object, ...]:
-    """The columns that copy parts of the content."""
-    at, is_listed = datetime.fromisoformat(plain["at"]), plain["act"] not in UNLISTED
-    return plain["id"], _key(**plain["channel"]), plain["agent_id"], at, plain["seq"], is_listed
+def _columns(plain: Mapping[str, Any], *, is_sqlite: bool) -> tuple[object, ...]:
+    """The columns that copy parts of the content, as they are stored."""
+    at, is_listed = datetime.fromisoformat(plain["at"]).astimezone(UTC), plain["act"] not in UNLISTED
+    stored_at = at.replace(tzinfo=None).isoformat(" ", "microseconds") if is_sqlite else at
+    id_, agent_id = to_storable(plain["id"]), to_storable(plain["agent_id"])
+    return id_, _key(**plain["channel"]), agent_id, stored_at, plain["seq"], is_listed
 
 
 @lru_cache
-def _key(surface: SurfaceName, workspace: str, channel: str) -> str:
-    return ChannelScope(surface, workspace, channel).key
+def _key(surface: SurfaceName, workspace: str, channel: str) -> str | None:
+    return to_storable(ChannelScope(surface, workspace, channel).key)
+
+
+def _name(key: Any) -> str:
+    """The name of a channel whose key is stored so."""
+    return from_storable(key) or "" if isinstance(key, str) else repr(key)
 
 
 def _missing(first: int, last: int) -> str:

@@ -85,6 +85,23 @@ async def test_an_export_has_what_a_check_by_hand_needs(settings: Settings, caps
     assert text.endswith("No record of slack/T/C was written: `audit heads` lists the channels.\n")
 
 
+@pytest.mark.parametrize("value", [f"'{'[' * 200_000}'", "CAST(X'FF' AS TEXT)", "'x'"])
+@pytest.mark.parametrize("name", ["data", "texts", "id", "channel"])
+async def test_garbage_in_the_log_is_a_fault_and_no_traceback(
+    settings: Settings, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    garbage = f"UPDATE audit SET {name} = {value} WHERE seq = 2"
+    await on_database(settings.database_url, lambda made: made.exec_driver_sql(garbage))
+    code, text = await printed(settings, capsys, "verify")
+    assert (code, "  FAULT: Record 2" in text) == (1, True)
+    text.encode()
+    assert (await printed(settings, capsys, "export"))[0] == 0
+    code, text = await printed(settings, capsys, "export", "--format", "csv")
+    assert (code, f"This record 2 of {HERE} was saved" in text) == (
+        (1, True) if name in ("data", "texts") else (0, False)
+    )
+
+
 async def test_an_empty_file_of_heads_is_not_taken_for_a_comparison(
     settings: Settings, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
