@@ -19,7 +19,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.ids import new_id
 from agent_core.model.origin import ChannelScope
-from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.audit import NO_AGENT, AuditEntry
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.decision_log.chain import NO_HASH, digest, seal
@@ -204,6 +204,7 @@ TAMPERINGS: Mapping[str, tuple[Tamper, str]] = {
         run(f"UPDATE audit SET texts = replace(texts, 'marker', 'mArker') WHERE channel = '{HERE}' AND seq = 3"),
         "Record 3 (%s): its texts were changed",
     ),
+    "texts: none": (column("texts", None), "Record 3 (%s): its texts are gone, and no later record"),
     "texts: of another": (swap_texts, "Record 3 (%s): its texts were changed"),
     "the first removed": (remove(1), "Record 1 is missing."),
     "one removed": (remove(3), "Record 3 is missing."),
@@ -277,6 +278,19 @@ async def test_garbage_is_a_fault_of_its_record_and_the_other_channels_are_check
     assert faults[THERE] == []
     with nullcontext() if is_exported else pytest.raises(UnreadableRecord, match=f"record 3 of {HERE}"):
         await export_log(sqlite_url, [], lambda records: deque(each.entry for each in records).clear())
+
+
+@pytest.mark.proves("evidence:deleted")
+async def test_texts_may_be_gone_only_if_a_later_record_says_that_their_agent_was_deleted(url: str) -> None:
+    database = SqlDatabase(await filled(url, 0))
+    of_channel = (entry(3, agent_id=NO_AGENT), entry(4, agent_id=NO_AGENT, act="deleted"))
+    entries = (entry(1), entry(2, act="deleted"), *of_channel, entry(5))
+    await queue_in_one_unit(database, partial(append_all, entries=entries))
+    await on_database(url, run("UPDATE audit SET texts = NULL"))
+    report = await found(url)
+    assert report.blanked == 5
+    assert sorted(fault[:8] for fault in report.faults) == ["Record 2", "Record 3", "Record 4", "Record 5"]
+    await database.close()
 
 
 @pytest.mark.proves("evidence:heads")

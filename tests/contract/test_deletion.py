@@ -23,6 +23,7 @@ from agent_core.model.records.memory import MemorySpace
 from agent_core.persistence import schema
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.decision_log.checking import check_log
 from agent_core.persistence.tables import metadata
 from agent_core.ports.database import Database
 from agent_core.ports.files import WorkspaceOwner
@@ -135,7 +136,7 @@ async def test_no_row_of_a_deleted_agent_is_left_on_a_server(
 
 
 @pytest.mark.proves("delete:said")
-async def test_a_deletion_says_how_much_was_deleted_and_what_the_log_keeps(database: Database) -> None:
+async def test_a_deletion_says_how_much_was_deleted_and_what_the_log_keeps(url: str, database: Database) -> None:
     stage = Stage(database=database, model=ScriptedModel(WRITE, WRITE))
     agent = await stage.create("Keep secrets")
     await stage.decide(agent, ApproveEdited({"filename": "a.txt", "text": "edited words"}))
@@ -152,6 +153,7 @@ async def test_a_deletion_says_how_much_was_deleted_and_what_the_log_keeps(datab
     kept = " ".join(f"{entry.detail} {entry.target} {entry.given}" for entry in entries)
     assert [each for each in ("Keep secrets", "edited words", "Ducks quack.", "a.txt", MARK) if each in kept] == []
     assert all(entry.is_blanked or entry.act == "deleted" for entry in entries)
+    assert [each.faults for each in await check_log(url, {})] == [[]]  # also of the helper
 
 
 async def test_the_decision_log_counts_the_turns_of_a_deleted_agent(memory: Database) -> None:

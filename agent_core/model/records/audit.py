@@ -15,7 +15,7 @@ from agent_core.model.origin import SIGNOFF, Actor, ChannelScope
 from agent_core.model.turn import Turn, named_target_of
 
 NO_AGENT = AgentId("")
-RAN, ENDED = "ran", "ended"
+RAN, ENDED, DELETED = "ran", "ended", "deleted"
 PROPOSED, SHOWN, REFUSED = "proposed", "shown", "refused"
 UNLISTED = frozenset({PROPOSED, SHOWN, REFUSED})  # evidence only: people do not read it in the log
 MAX_DETAIL_CHARACTERS = 200

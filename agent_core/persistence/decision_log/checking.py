@@ -4,11 +4,12 @@ Whoever can write to the database can write a whole chain anew. Only a head that
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import UnreadableRecord
 from agent_core.model.origin import ChannelScope, SurfaceName
-from agent_core.model.records.audit import UNLISTED, AuditEntry
+from agent_core.model.records.audit import DELETED, UNLISTED, AuditEntry
 from agent_core.persistence.connections import make_engine, translate_outage
 from agent_core.persistence.decision_log.chain import NO_HASH, digest, unseal
 from agent_core.persistence.row_transfer import require_head, snapshot
@@ -171,6 +172,7 @@ def _check(
     found = ChannelReport(channel=_name(channel), outside=outside.number if outside else 0)
     head = _begin(found, head)
     before, wanted, begun = found.head, _by_number(found, kept), None
+    bare: defaultdict[object, list[str]] = defaultdict(list)  # by agent, until a record says that it was deleted
     for id_, key, agent_id, at, seq, is_listed, data, texts, hash_ in rows:  # a tuple: attributes take twice as long
         if not isinstance(seq, int):
             found.add(f"Record {seq} ({id_}): its number is not a number.")
@@ -183,10 +185,15 @@ def _check(
             found.add(f"Record {seq} ({id_}): {fault}")
         if wanted and wanted.pop(seq, hash_) != hash_:
             found.add(ANEW.format(seq))
+        if agent_id and plain.get("act") == DELETED:
+            bare.pop(agent_id, None)
+        bare[agent_id] += [f"Record {seq} ({id_})"] if texts is None else ()
         begun = begun or at
         found.records += 1
         found.blanked += texts is None
         found.head = seq, str(hash_)
+    for record in chain.from_iterable(bare.values()):
+        found.add(f"{record}: its texts are gone, and no later record says that its agent was deleted.")
     _check_ends(found, head, outside, begun)
     _compare_others(found, before, wanted)
     return found

@@ -7,7 +7,7 @@ from datetime import datetime
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.origin import Actor
-from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.audit import DELETED, AuditEntry
 from agent_core.model.records.deletion import Deletion
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
@@ -56,7 +56,7 @@ async def remove_family(work: UnitOfWork, eraser: Eraser, agent: Agent, by: Acto
         await work.audit.blank(each)
         logged = 1 + await _record_end_of_deleted(work, each, by, at)
         calls = await list_calls(work, each, by, at)
-        work.audit.append(AuditEntry.on(each, "deleted", by=by, at=at, detail=f"{counted(each.turns, 'turn')}, {what}"))
+        work.audit.append(AuditEntry.on(each, DELETED, by=by, at=at, detail=f"{counted(each.turns, 'turn')}, {what}"))
         await forget_agent_defaults(work, each)
         work.agents.remove(each)
         deleted = replace(
