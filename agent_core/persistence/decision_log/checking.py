@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from pydantic_core import from_json
-from sqlalchemy import Column, Connection, Label, Row, Text, func, select, type_coerce
+from sqlalchemy import Column, Connection, Label, Row, Text, event, func, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import UnreadableRecord
@@ -140,18 +140,22 @@ def _exported(row: Any) -> ExportedRecord:
 
 async def _on_log(url: str, work: Callable[[Connection], T]) -> T:
     def run(connection: Connection) -> T:
-        if connection.dialect.name == "sqlite":  # reads whatever bytes are there
-            driver: Any = connection.connection.driver_connection
-            driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         with snapshot(connection):
             require_head(read_version(connection))
             return work(connection)
 
+    engine = make_engine(url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _read_any_bytes)
     try:
         with translate_outage():
-            return await run_on(make_engine(url), run)
+            return await run_on(engine, run)
     except (*UNREADABLE, DBAPIError) as fault:
         raise UnreadableRecord("record of the decision log") from fault
+
+
+def _read_any_bytes(connection: Any, _record: object) -> None:
+    connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
 
 
 def _check_chains(connection: Connection, kept: Heads) -> Iterator[ChannelReport]:
