@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from agent_core.model.channel_policy import stored_actor
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
-from agent_core.model.decision import NO_LIMITS, LeaseLimits
+from agent_core.model.decision import NO_LIMITS, Approve, LeaseLimits
 from agent_core.model.ids import AgentId
 from agent_core.model.model_calls import FREE
 from agent_core.model.origin import Actor
@@ -27,7 +27,7 @@ QUIETER: dict[RiskClass, tuple[RiskClass, ...]] = {"network": ("read", "write"),
 class Lease:
     """`left` of `total` commands of these classes may run. Each command counts, whether it succeeds or fails.
 
-    `source`: the plugin or server whose commands it covers besides Signoff's own; "" for none.
+    `source`: name and version of the plugin or server whose commands it covers besides Signoff's own; "" for none.
     `is_unattended`: granted where nobody is asked (`--continuous`), so it covers every source and the end of the work.
     `paused_by`: who wrote a note since; the next command then asks people.
     `spent_before`: what the agent had spent when it was granted, in US dollars.
@@ -48,7 +48,13 @@ class Lease:
         """Whether it covers the turn's classes and source. Only an unattended one covers the end of the work."""
         if not set(turn.risks) <= set(self.classes) or turn.always_asks:
             return False
-        return self.is_unattended or (turn.source_name in ("", self.source) and not turn.finishes)
+        return self.is_unattended or (turn.source in ("", self.source) and not turn.finishes)
+
+    def counts(self, turn: Turn) -> bool:
+        """Whether the turn uses it up: it let the command run, or was granted with it."""
+        last = turn.approvals[-1].decision if turn.approvals else None
+        is_under = isinstance(last, Approve) and (last.under == "lease" or last.times > 1)
+        return self.is_unattended or is_under
 
     def without_guarded(self) -> Self:
         """The lease without execute and publish."""
@@ -69,12 +75,15 @@ def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
 
 
 RULES_KEY = "rules"  # the channel's preference that holds its rules
-MAX_RULES, MAX_CONDITIONS, MAX_VALUE_CHARACTERS, MAX_USES, MAX_PARTS = 50, 10, 500, 1_000, 20
+MAX_RULES, MAX_CONDITIONS, MAX_VALUE_CHARACTERS, MAX_USES, MAX_PARTS, MAX_FOLDERS = 50, 10, 500, 1_000, 20, 50
 READ_OTHERWISE = ("filename", "directory", "clone_path", "url", "command_line", "args")  # than letter by letter
 Kind: TypeAlias = Literal["is", "begins", "in", "on", "runs"]
 Effect: TypeAlias = Literal["allow", "never"]
 # Only what can be read in one way: no user name, no backslash, no quoting, nothing that a shell would expand.
-PLAIN_URL = re.compile(r"https?://(?P<host>[a-z0-9.-]+?)\.?(?::\d{1,5})?(?:[/?#][^\s\\]*)?", re.IGNORECASE | re.ASCII)
+PLAIN_URL = re.compile(
+    r"https?://(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)*)\.?(?::\d{1,5})?(?:[/?#][^\s\\]*)?", re.IGNORECASE | re.ASCII
+)
+DEFAULT_PORT = re.compile(r"^:(?:80|443)(?=/|\?|$)")
 PLAIN_WORD = re.compile(r"[\w./:@%+,=-]+", re.ASCII)
 
 
@@ -100,10 +109,8 @@ class Condition:
         if not isinstance(value, str):
             return self.kind == "is" and value is not None and json.dumps(value) == self.value
         match self.kind:
-            case "is" if value != self.value and _without_dots(value) == self.value:
-                return None
             case "is":
-                return value == self.value
+                return value == self.value or (None if _may_mean(self.argument, value, self.value) else False)
             case "begins":
                 return value.startswith(self.value)
             case "in":
@@ -266,6 +273,25 @@ def _shown(value: str) -> str:
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in quoted)
 
 
+def _may_mean(argument: str, given: str, wanted: str) -> bool:
+    """Whether what reads the argument may take this text for the other one."""
+    match argument:
+        case "url":
+            return _plain_address(given) in ("", _plain_address(wanted))
+        case "command_line" | "args":
+            return re.sub(r"[\\'\"\s]", "", given) == re.sub(r"[\\'\"\s]", "", wanted)
+        case _:
+            return normpath(f"/{given.lstrip('/')}") == normpath(f"/{wanted}")
+
+
+def _plain_address(url: str) -> str:
+    """The address without what means nothing in it; "" if it can be read in more than one way."""
+    found = PLAIN_URL.fullmatch(url)
+    rest = url[found.end("host") :].removeprefix(".").partition("#")[0] if found else "%"
+    is_plain = "%" not in rest and "/." not in rest and "//" not in rest
+    return f"{found['host'].lower()}{DEFAULT_PORT.sub('', rest) or '/'}" if found and is_plain else ""
+
+
 def _without_dots(path: str) -> str:
     """The path without what means nothing in it."""
     return "/".join(part for part in path.split("/") if part not in ("", "."))
@@ -279,6 +305,8 @@ def _is_plain_path(path: str) -> bool:
 
 def _is_in(path: str, pattern: str) -> bool | None:
     """Whether the path fits the pattern, part by part: `*` within a name, `**` for any number of folders."""
+    if path.count("/") > MAX_FOLDERS:
+        return None
     if _is_plain_path(path):
         return _parts_fit(path.split("/"), pattern.split("/"))
     plain = _without_dots(path)
@@ -297,9 +325,15 @@ def _parts_fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
 def _begins_with(line: str, words: Sequence[str]) -> bool | None:
     """Whether a shell line consists of plain words, of which these are the first; the program is no assignment.
 
-    None for another line that names the program.
+    None for another line that may run the program: behind another one, by its path, or in words that are not plain, of
+    which one is a pattern of its name. A name that is put together from variables is not recognised.
     """
-    given = line.split(" ")
+    given, first = line.split(" "), words[0].rpartition("/")[2]
     if all(PLAIN_WORD.fullmatch(word) for word in given) and "=" not in given[0]:
-        return given[: len(words)] == list(words)
-    return None if words[0] in re.sub(r"[\\'\"]", "", line) else False
+        if given[: len(words)] == list(words):
+            return True
+        behind = ((word.rpartition("/")[2], *given[at + 1 : at + len(words)]) for at, word in enumerate(given))
+        return None if (first, *words[1:]) in behind else False
+    named = re.split(r"[\s;|&(){}<>=]+", re.sub(r"\\\n|[\\'\"`]|\$[@*]", "", line))
+    names = (word.rpartition("/")[2][:MAX_VALUE_CHARACTERS] for word in named)
+    return None if any(re.search(r"\w", name) and fnmatchcase(first, name) for name in names) else False

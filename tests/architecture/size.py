@@ -20,24 +20,24 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_580, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_640, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_000, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(3_170, ("agent_core/persistence",)),
-    "loop": Room(2_120, ("agent_core/loop",)),
+    "loop": Room(2_150, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
     "prompt": Room(1_340, ("agent_core/prompt",)),
-    "service": Room(3_250, ("agent_core/service",)),
+    "service": Room(3_280, ("agent_core/service",)),
     "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(670, ("agent_core/ports",)),
-    "toolset": Room(1_240, ("agent_core/toolset", "agent_core/plugins")),
+    "toolset": Room(1_280, ("agent_core/toolset", "agent_core/plugins")),
     "capabilities": Room(16_470, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(870, ("agent_core/testing",)),
     "assembly": Room(450, ("agent_core",)),
-    "screens": Room(4_980, ("adapters",)),
+    "screens": Room(4_990, ("adapters",)),
     "slack and discord": Room(6_300, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_540, ("adapters/web", "adapters/terminal")),
     "bot": Room(3_450, ("bot",)),
-    "tests": Room(68_600, ("tests",)),
+    "tests": Room(69_000, ("tests",)),
     "benchmarks": Room(2_680, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

@@ -105,8 +105,22 @@ def test_a_condition_fits_what_it_says_and_nothing_else(
         (
             "runs",
             "git push",
-            ["git push", "git  push", "true; git push", "'git' push", "g\\it push > a"],
-            ["git status", "ls | wc"],
+            [
+                "git push",
+                "git  push",
+                "true; git push",
+                "'git' push",
+                "g\\it push > a",
+                "/usr/bin/git push",
+                "env git push",
+            ],
+            ["git status", "ls | wc", "ls *.txt"],
+        ),
+        (
+            "runs",
+            "rm",
+            ["/bin/rm -rf a", "busybox rm a", "X=1 rm a", "r\\\nm a", "r$@m a", "r``m a", "/bin/r? a"],
+            ["ls *", "echo $HOME"],
         ),
     ],
 )
@@ -116,6 +130,21 @@ def test_a_rule_that_denies_holds_for_what_may_be_meant(
     condition = Condition("argument", kind, value)
     assert [given for given in denied if condition.fits({"argument": given}) is False] == []
     assert [given for given in allowed if condition.fits({"argument": given}) is not False] == []
+
+
+@pytest.mark.proves("rules:never")
+@pytest.mark.parametrize("spelling", [
+    "https://EVIL.example/x", "https://evil.example:443/x", "https://u@evil.example/x", "https://evil.example./x",
+    "https://evil.example/./x", "https://evil.example/%78", "https://evil.example/x#a", " https://evil.example/x",
+])  # fmt: skip
+def test_an_address_that_is_denied_is_denied_in_every_spelling(spelling: str) -> None:
+    condition = Condition("url", "is", "https://evil.example/x")
+    assert condition.fits({"url": spelling}) is None
+    assert condition.fits({"url": "https://evil.example/y"}) is False
+
+
+def test_a_path_of_very_many_folders_is_not_matched() -> None:
+    assert Condition("argument", "in", "**/a/**/b.txt").fits({"argument": "a/" * 3_000}) is None
 
 
 def test_an_argument_that_the_words_do_not_name_is_not_covered() -> None:
