@@ -21,6 +21,7 @@ DEFAULT_EFFORT = "default"  # the form's value for an agent without an effort of
 HOW_LIMITS = (
     "Approve ×N: after the number write until 18:00 (UTC), $2, or only CLASSES, as in !approve 20 until 18:00 $2."
 )
+JUST_PASSED = timedelta(hours=1)  # a line that is read late must not hold for a day longer
 MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 
@@ -133,12 +134,14 @@ def parse_limits(text: str, now: datetime) -> LeaseLimits:
 
 
 def _time_of(text: str, now: datetime) -> datetime:
-    """The next time of this hour, in UTC."""
+    """The next time of this hour, in UTC; raise InvalidInput also for one that has just passed."""
     try:
         hour = time.fromisoformat(text.zfill(5))
     except ValueError:
         raise InvalidInput({"times": HOW_LIMITS}) from None
     at = datetime.combine(now.date(), hour.replace(tzinfo=UTC))
+    if hour.tzinfo or timedelta(0) <= now - at < JUST_PASSED:
+        raise InvalidInput({"times": f"Approve ×N: {text} has just passed, or is no time in UTC. {HOW_LIMITS}"})
     return at if at > now else at + timedelta(days=1)
 
 

@@ -16,7 +16,7 @@ from agent_core.model.model_calls import NO_USAGE, CallKind, Usage
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.oversight.evaluation import Allowed, Asks, Denied, Granters, evaluate
-from agent_core.oversight.lease import why_lease_ends
+from agent_core.oversight.lease import end_lease, why_lease_ends
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.repetition import continues_repetition
 from agent_core.oversight.untrusted_content import (
@@ -156,7 +156,7 @@ def stop_circling(agent: Agent, turn_context: TurnContext, now: datetime) -> tup
 
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
     """Go on after a command ended: count it against the lease, then think again or finish."""
-    spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
+    spent, used_up = _use_lease(agent, turn, now) if turn.started_at else (agent, ())
     spent, exposures = _expose_to_result(spent, turn, now)
     offered = (*_file_notices(agent, turn, now), *exposures)
     if not isinstance(agent.status, Acting):
@@ -167,7 +167,18 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     ended = [before for before in earlier if before.state == "done"]
     why = why_lease_ends([*ended, turn])
     going, notices = end_lease(spent, why, now) if why else (spent, ())
-    return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *notices))
+    return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *used_up, *notices))
+
+
+def _use_lease(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after its lease let one more command run, with a notice if that was the last."""
+    lease = agent.lease
+    if lease is None or not lease.counts(turn):
+        return agent, ()
+    if left := lease.spend():
+        return replace(agent, lease=left), ()
+    text = f"The approval by {lease.granted_by} is used up: {lease.total} of {lease.total} commands ran."
+    return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
 
 
 def read_before_finishing(outcome: Outcome, turn: Turn, notes: Sequence[Note], now: datetime) -> Outcome:
@@ -208,17 +219,9 @@ def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Age
 
 def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
     """Pause the agent and post the reason in the thread."""
+    resting, ended = end_lease(agent, f"{agent.name} paused", now)
     notice = Notice.to(agent, "paused", f"paused: {reason}", now)
-    return Outcome(agent=agent.become(Paused(reason), now), notices=(notice,))
-
-
-def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """End the agent's lease and post the reason; without a lease nothing changes."""
-    if agent.lease is None:
-        return agent, ()
-    lease = agent.lease
-    text = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
-    return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
+    return Outcome(agent=resting.become(Paused(reason), now), notices=(*ended, notice))
 
 
 def _end_text(agent: Agent, turn: Turn, report: str) -> str:
@@ -268,7 +271,8 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
 def _approve_or_ask(
     agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime
 ) -> Outcome | Denied:
-    verdict = evaluate(replace(agent, budget=turn_context.own), turn, now, granters, turn_context.turns)
+    own = turn_context.own.spend(turn.usage.cost) if agent.head else agent.budget
+    verdict = evaluate(replace(agent, budget=own), turn, now, granters, turn_context.turns)
     match verdict:
         case Allowed(by, decision):
             return _run_without_asking(agent, turn.decide(decision, by=by, at=now), now)

@@ -6,6 +6,7 @@ from datetime import datetime
 from agent_core.errors import DatabaseAway, PersonError, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.channel_settings import ALL_ON, ToolSwitches
+from agent_core.model.decision import Approve
 from agent_core.model.model_calls import Budget
 from agent_core.model.note import Note
 from agent_core.model.origin import Actor
@@ -87,11 +88,13 @@ async def look_up_granters(surface: ChatSurface, agent: Agent, command: str) -> 
 
 
 async def look_up_approvers(surface: ChatSurface, agent: Agent, turn: Turn) -> dict[str, Actor | None]:
-    """Who approved a turn, by id, as the platform knows them now; nobody where their rights cannot have changed.
+    """Who approved a turn, by id, as the platform knows them now; nobody where it need not be asked once more.
 
-    That is so unless two people approved, or the channel's policy names people and groups.
+    It is asked where two people approved, the policy names people and groups, or a permission let the command run.
     """
-    if not (turn.needs_two or agent.channel_policy.groups):
+    last = turn.approvals[-1].decision if turn.approvals else None
+    is_unasked = isinstance(last, Approve) and bool(last.under)
+    if not (turn.needs_two or agent.channel_policy.groups or is_unasked):
         return {}
     by = {approval.by.id: approval.by for approval in turn.approvals}
     return {person: await look_up(surface, agent, each) for person, each in by.items()}

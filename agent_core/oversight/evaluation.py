@@ -15,7 +15,7 @@ from agent_core.model.decision import Approve
 from agent_core.model.origin import Actor
 from agent_core.model.permissions import Lease, is_open_to_rules
 from agent_core.model.turn import Turn
-from agent_core.oversight.lease import why_not_covered
+from agent_core.oversight.lease import limit_reached, why_not_covered
 from agent_core.oversight.policy import denied_classes, may_approve, never_text, require_may_approve
 from agent_core.oversight.untrusted_content import requires_approval
 
@@ -156,7 +156,9 @@ def _still_holds(agent: Agent, turn: Turn, decision: Approve, now: datetime, las
     match decision.under:
         case "lease":
             is_same = lease is not None and lease.granted_at == decision.granted_at and not lease.paused_by
-            return lease is not None and is_same and lease.covers(turn) and may_approve(agent, turn, last)
+            if lease is None or not is_same or limit_reached(lease, agent, now):
+                return False
+            return lease.covers(turn) and may_approve(agent, turn, last)
         case "rule":
             rules = (rule for rule in agent.read_rules if rule.id == decision.rule_id)
             is_there = any(rule.applies(turn, now) for rule in rules)

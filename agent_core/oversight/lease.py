@@ -1,6 +1,7 @@
 """The rules on leases: who gets one, which turns it covers, when it ends. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, Failed
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, NO_LIMITS, LeaseLimits
 from agent_core.model.model_calls import FREE
+from agent_core.model.note import Notice
 from agent_core.model.origin import Actor
 from agent_core.model.permissions import Lease, covered_classes
 from agent_core.model.turn import Turn
@@ -61,7 +63,7 @@ def grant(
         total=times,
         left=times,
         classes=classes,
-        source=turn.source_name,
+        source=turn.source,
         limits=limits,
         spent_before=spent,
     )
@@ -96,10 +98,10 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
     if same >= MAX_SAME_CALLS:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
-    return _reached(lease, agent, now)
+    return limit_reached(lease, agent, now)
 
 
-def _reached(lease: Lease, agent: Agent, now: datetime) -> str:
+def limit_reached(lease: Lease, agent: Agent, now: datetime) -> str:
     """Which limit is reached, of the lease or the budget, as the rest of a sentence; "" for none."""
     limits = lease.limits
     if limits.until and now >= limits.until:
@@ -114,6 +116,15 @@ def why_lease_ends(ended: Sequence[Turn]) -> str:
     last = ended[-MAX_FAILURES_IN_A_ROW:]
     failed = len(last) == MAX_FAILURES_IN_A_ROW and all(isinstance(turn.result, Failed) for turn in last)
     return "two commands in a row failed" if failed else ""
+
+
+def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """End the agent's lease and post the reason; without a lease nothing changes."""
+    if agent.lease is None:
+        return agent, ()
+    lease = agent.lease
+    text = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
+    return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
 
 
 def _why_outside(lease: Lease, turn: Turn) -> str:

@@ -199,7 +199,7 @@ class AgentSettings(TransactionalService):
             present, now = parse_channel_policy(before), self.clock.now()
             if await self.is_repeated(work, origin):
                 return present
-            require_may_change(present, origin, has_left=has_left)
+            require_may_change(present, origin, has_left=has_left and present.set_by == set_by)
             changed = change(present)
             if changed.problem:
                 raise InvalidInput({"policy": f"Nothing was changed. {changed.problem}"})

@@ -11,7 +11,7 @@ from agent_core.model.origin import Actor
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
 from agent_core.oversight.evaluation import Asks, Denied, evaluate, why_never
-from agent_core.oversight.lease import grant, require_approvable, require_one_command, require_within_limit
+from agent_core.oversight.lease import end_lease, grant, require_approvable, require_one_command, require_within_limit
 from agent_core.oversight.policy import require_may_approve, require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import budget_of, may_others_write
@@ -57,7 +57,9 @@ async def record_decision(
             lease = grant(times, turn, by=by, at=at, limits=limits, spent=spent)
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
-            changed = replace(changed, lease=None)
+            changed, ended = end_lease(changed, f"turn {turn.number} was rejected", at)
+            for notice in ended:
+                work.notes.announce(notice)
         case _:
             pass
     detail = " · ".join(filter(None, ("1 of 2" if is_first else "", detail_of(decision))))
