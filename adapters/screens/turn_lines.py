@@ -6,6 +6,7 @@ from datetime import datetime
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import STATE_SIGNS, StateParts, state_parts, tone_of
 from adapters.screens.visible_text import one_line
+from agent_core.model.agent import SIMULATED
 from agent_core.model.command import Failed
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
@@ -50,7 +51,7 @@ class TurnLine:
 def line_of(turn: Turn) -> TurnLine:
     """The line of a turn in its present state."""
     tone = tone_of(turn)
-    told = (f"{turn.number} {command_text(turn)}", _error_text(turn))
+    told = (f"{turn.number} {command_text(turn)}", SIMULATED if turn.is_simulated else "", _error_text(turn))
     return TurnLine(
         turn=turn.id,
         number=turn.number,

@@ -80,7 +80,8 @@ MAYBE_SAVED = "Signoff's database went away while this was saved. Look whether i
 def free_text(agent: Agent) -> str:
     """Which risk classes run without asking and who chose that, or "" if every command asks."""
     own, channel, two = agent.policy_in_force.free, agent.channel_policy, agent.policy_in_force.two
-    rules = [each for each in agent.read_rules if each.effect == "allow" and each.agent_id in (None, agent.id)]
+    own_rules = (each for each in agent.read_rules if each.effect == "allow" and each.agent_id in (None, agent.id))
+    rules = [each for each in own_rules if each.left != 0]
     parts = (
         f"{', '.join(own)} (chosen by {agent.free_chooser})" if own else "",
         *(f"{risk} (for this channel, by {by})" for risk, by in channel.free_by.items() if risk not in two),

@@ -22,7 +22,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
     "export": r"(?!)",
     "audit": r"channel\s*$",
-    "fork": r"(real|turn\s+\d+|\d+)\b",
+    "fork": r"(real|\d+)(?!\S)",
     "reminders": r"(call|after|backup|pause|quiet|weekends|zone)\b",
     "notify": r"(me|on|off)\s*$",
 }

@@ -1,6 +1,7 @@
 """Runs the typed commands that manage an agent or a channel: goals, model, budget, policy, memory, export, trash."""
 
 import re
+import shlex
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -51,8 +52,11 @@ CALLS: dict[CallKind, str] = {
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
 DEMO_SPENDING = "In demo mode a script leads the agents: nothing is spent. A limit counts once a model is connected."
 HOW_AUDIT = "Audit: write audit for this agent's decision log, audit channel for that of all agents here."
-FORK = re.compile(r"(?P<real>real\b)?\s*(?:turn\s+)?(?P<turn>\d{1,6}\b)?(?P<text>.*)", re.IGNORECASE | re.DOTALL)
-HOW_FORK = "Fork: write fork 12, and after it what the new agent should do differently; fork real 12 ends a dry run."
+FORK = re.compile(r"(?P<real>real(?!\S))?\s*(?:(?P<turn>\d{1,6})(?!\S)(?P<text>.*))?", re.IGNORECASE | re.DOTALL)
+HOW_FORK = (
+    "Fork: write fork 12, and after the turn's number what the new agent should do differently; fork alone takes the "
+    "last turn that ended. Of a dry run, fork real makes an agent that acts."
+)
 HOW_FILES = "Files: write files deleted to list the trash, files restore NAME to bring a file back."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
 
@@ -132,7 +136,8 @@ class ManagementCommands:
         fork = await self.forks.fork(agent.id, origin, turn=turn, text=text, for_real=bool(wanted["real"]))
         after = fork.forked.turn if fork.forked else fork.turns
         if fork.channel.surface == "terminal":
-            return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}: signoff solo --name '{fork.name}'")
+            again = f"python -m bot solo --name {shlex.quote(fork.name)}"
+            return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}: {again}")
         return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}, in a thread of its own.")
 
     async def _audit(self, agent: Agent, said: str, origin: Origin) -> Answer:

@@ -94,6 +94,8 @@ class ActStep:
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
         remark = self._replaced_text(turn) or remark
         people = await look_up_approvers(self.claim.surface, agent, turn)
+        if not _is_simulated(agent, turn):
+            await self.runner.keep_version(agent, turn)
         save = partial(self._save_start, turn.id, preview, remark, people)
         try:
             started = await self.claim.save_and_present(save)
@@ -107,7 +109,7 @@ class ActStep:
     def _may_run_again(self, agent: Agent, turn: Turn) -> bool:
         """Whether a command that was cut short runs again without asking: it only reads, or is simulated."""
         known = self.runner.commands.by_name.get(turn.call.name)
-        return agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks) or (
+        return _is_simulated(agent, turn) or (
             turn.only_reads and not turn.always_asks and not (known and known.spec.always_asks)
         )
 
@@ -131,7 +133,8 @@ class ActStep:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
         turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
         turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.runner.commands.needs_two(turn.call.name))
-        reason = remark or why_not_allowed_now(agent, turn, now, people)
+        paying = replace(agent, budget=await budget_of(work, agent)) if agent.lease else agent
+        reason = remark or why_not_allowed_now(paying, turn, now, people)
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec
             return ask_again(agent, turn.show_again(preview, reason, now), spec, now)
@@ -167,7 +170,14 @@ class ActStep:
 
         async def run(tracker: SpendingTracker) -> Result:
             await self.claim.confirm()
-            command = self.runner.run(agent, turn.call, tracker, display=live_output.display, approved=approved)
+            command = self.runner.run(
+                agent,
+                turn.call,
+                tracker,
+                live_output.display,
+                approved,
+                is_simulated=_is_simulated(agent, turn),
+            )
             try:
                 return await live_output.run(command)
             except asyncio.CancelledError:
@@ -251,6 +261,11 @@ class ActStep:
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)
+
+
+def _is_simulated(agent: Agent, turn: Turn) -> bool:
+    """Whether the turn's card says that its command is only simulated."""
+    return agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks)
 
 
 async def _require_turn(work: UnitOfWork, agent: Agent, turn_id: TurnId, state: TurnState) -> Turn:

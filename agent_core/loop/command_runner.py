@@ -1,7 +1,6 @@
 """Previews and runs commands inside hooks; every outcome is a Result. `Extensions` is what a host adds to the loop."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +21,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.thought_hooks import ThoughtHooks
-from agent_core.ports.files import Files, Workspaces
+from agent_core.ports.files import Workspaces
 from agent_core.ports.models import AgentEmbedders
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.tool_servers import ListSources, no_sources
@@ -30,8 +29,6 @@ from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.toolset.registry import CommandContext, CommandOutput, Commands
 from agent_core.toolset.run_display import UNSEEN, RunDisplay
 from agent_core.toolset.versions import keep_version
-
-logger = logging.getLogger(__name__)
 
 COMMAND_TIMEOUT_SECONDS = 600.0
 MAX_OUTPUT_CHARACTERS = 200_000
@@ -123,16 +120,19 @@ class CommandRunner:
         tracker: SpendingTracker,
         display: RunDisplay = UNSEEN,
         approved: Preview | None = None,
+        *,
+        is_simulated: bool = False,
     ) -> Result:
         """Run the command; an error becomes a Failed for the model. Model calls are charged to `tracker`.
 
         `display` receives what people are shown meanwhile.
+        `is_simulated`: its card says that it is only simulated. In a dry run no hook of a plugin takes part.
         `approved` is the preview that people approved: the command refuses to touch anything else.
         """
-        if simulated := self._simulated(agent, call):
-            return simulated
+        if is_simulated or self._simulates(agent, call):
+            return _simulated(call)
         chain: NextHook = self._run_command
-        for hook in reversed(self.extensions.hooks):
+        for hook in () if agent.dry_run else reversed(self.extensions.hooks):
             chain = partial(_call_hook, hook, chain)
         context = replace(
             self._context(agent, tracker),
@@ -142,9 +142,7 @@ class CommandRunner:
             ask=display.ask,
             is_ending=display.is_ending,
         )
-        result = self._kept(await chain(call, context))
-        await self._keep_version(agent, call, context.files)
-        return result
+        return self._kept(await chain(call, context))
 
     async def tell(self, agent: Agent, turn: Turn) -> None:
         """Tell the observers of a turn whose result the loop saved."""
@@ -156,30 +154,20 @@ class CommandRunner:
         if self.sandbox:
             await self.sandbox.end_all(agent_id)
 
-    async def _keep_version(self, agent: Agent, call: CommandCall, files: Files) -> None:
-        """Keep what the files are now, for forks. What helpers changed is kept with the root agent's next turn."""
-        if agent.head:
-            return
-        known = self.commands.by_name.get(call.name)
-        runs_programs = known is None or bool({"execute"} & {*known.spec.risks}) or known.spec.is_lent_folder
-        try:
-            await keep_version(files, agent.turns, distrusts_times=runs_programs)
-        except (CommandError, OSError) as fault:
-            logger.warning("no version of the files is kept", extra={"agent": agent.id, "why": str(fault)})
+    async def keep_version(self, agent: Agent, turn: Turn) -> None:
+        """Keep what the files are before a command that may change them, for forks. Helpers share the root agent's."""
+        if agent.head is None and turn.may_change_files:
+            await keep_version(self.workspaces.of(agent), turn.number, distrusts_times=self.sandbox is not None)
 
-    def _simulated(self, agent: Agent, call: CommandCall) -> Succeeded | None:
-        known = self.commands.by_name.get(call.name)
-        if known is None or not agent.simulates(
-            known.spec.risks, known.spec.source, always_asks=known.spec.always_asks
-        ):
-            return None
-        return Succeeded(
-            f"Dry run: {call.name} was only simulated. Nothing was changed or sent. Go on as if it had worked."
-        )
+    def _simulates(self, agent: Agent, call: CommandCall) -> bool:
+        """Whether the command is simulated by what it is now; one that is not there any more is, in a dry run."""
+        try:
+            spec = self.commands.get(call.name).spec
+        except UnusableReply:
+            return agent.dry_run
+        return agent.simulates(spec.risks, spec.source, always_asks=spec.always_asks)
 
     async def _run_command(self, call: CommandCall, context: CommandContext) -> Result:
-        if simulated := self._simulated(context.agent, call):  # a hook may have made it another command
-            return simulated
         try:
             async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS) as timeout:
                 context.limit.limit = timeout
@@ -208,6 +196,11 @@ class CommandRunner:
 
     def _context(self, agent: Agent, tracker: SpendingTracker) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent), tracker=tracker)
+
+
+def _simulated(call: CommandCall) -> Succeeded:
+    told = f"Dry run: {call.name} was only simulated. Nothing was changed or sent. Go on as if it had worked."
+    return Succeeded(told, is_simulated=True)
 
 
 async def _call_hook(hook: Hook, following: NextHook, call: CommandCall, context: CommandContext) -> Result:

@@ -17,6 +17,7 @@ from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import charge
 from agent_core.spending.helper_tree import as_actor
+from agent_core.text.lines import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,9 @@ class Outcome:
 async def count_use(work: UnitOfWork, agent: Agent, made: Turn | None, now: datetime) -> None:
     """Count it, and say so if it was the last; raise Conflict if the rule ended since it was read."""
     decision = made.approvals[-1].decision if made and made.approvals else None
-    if not isinstance(decision, Approve) or not decision.rule_id:
+    if made is None or not isinstance(decision, Approve) or not decision.rule_id:
+        return
+    if agent.simulates(made.risks, made.source, always_asks=made.always_asks):
         return
     before = await work.preferences.get(agent.channel, RULES_KEY)
     rules = {rule.id: rule for rule in parse_rules(before)}
@@ -88,5 +91,6 @@ async def count_use(work: UnitOfWork, agent: Agent, made: Turn | None, now: date
     rules[rule.id] = used = rule.use()
     work.preferences.exchange(agent.channel, RULES_KEY, before, serialise_rules([*rules.values()]))
     if used.left == 0:
-        text = f"A rule of {rule.by} ended, after it let {used.uses} commands run: {used.words}."
+        words = replace(used, left=None).words
+        text = f"A rule of {rule.by} ended, after it let {counted(used.uses, 'command')} run: {words}."
         work.notes.announce(Notice.to(agent, "lease ended", text, now))

@@ -201,9 +201,8 @@ class Proposer:
         """Ask for the next command; `report` is called with the progress of the reply as it is streamed."""
         agent = situation.agent
         context = CommandContext(agent=agent, files=self.workspaces.of(agent))
-        hooked = HookedThought(
-            hooks=self.extensions.thoughts, context=context, redact=self.metered_model.secrets.redact
-        )
+        hooks = None if agent.dry_run else self.extensions.thoughts
+        hooked = HookedThought(hooks=hooks, context=context, redact=self.metered_model.secrets.redact)
         try:
             reply = await self._ask(situation, tracker, hooked, report)
             read = await self._read(situation, reply, tracker, hooked)

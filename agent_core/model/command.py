@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from agent_core.model.origin import Actor
 
 RiskClass = Literal["read", "write", "delete", "network", "execute", "publish", "spend"]
+NO_DRY_RUN = "This is no dry run any more: propose it again if it is still needed."
 RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "delete", "network", "execute", "publish", "spend")
 GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
@@ -160,12 +161,13 @@ class Succeeded:
     """The command ran and gave this output.
 
     `files`: workspace files to post in the thread; images among them are displayed.
-    `outside`: the output contains untrusted content.
+    `outside`: the output contains untrusted content. `is_simulated`: nothing ran, as it was a dry run.
     """
 
     output: str
     files: tuple[str, ...] = ()
     outside: bool = False
+    is_simulated: bool = False
     kind: Literal["succeeded"] = "succeeded"
 
 

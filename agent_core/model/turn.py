@@ -59,6 +59,7 @@ class Turn:
     `live`: the output so far of its running command.
     `asked`: what a tool server asked people last during the call.
     `run_preview`: the preview of an edited command, computed when it started.
+    `is_copy`: it was another agent's, of which this one is a fork.
     `undo`: what a rejection by a reply can be undone with, and until when.
     `asked_at`: when people were asked again because the preview or the permission had changed.
     `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
@@ -93,6 +94,7 @@ class Turn:
     exposed: bool = False
     exposures: int = 0
     undo: Undo | None = None
+    is_copy: bool = False
     asked_at: datetime | None = None
     run_preview: Preview | None = None
     shown_as: str = ""
@@ -152,6 +154,11 @@ class Turn:
         return call_digest(self.call, self.shown_preview)
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether nothing ran, as it was a dry run."""
+        return isinstance(self.result, Succeeded) and self.result.is_simulated
+
+    @property
     def only_reads(self) -> bool:
         """Whether the command only reads, so that running it twice does no harm."""
         return set(self.risks) == {"read"}
@@ -159,6 +166,11 @@ class Turn:
     @property
     def changes_files(self) -> bool:
         return not {"write", "delete"}.isdisjoint(self.risks)
+
+    @property
+    def may_change_files(self) -> bool:
+        """Whether the command, as it was approved, may change files in the workspace."""
+        return bool(self.source) or not set(self.risks) <= {"read", "network"}
 
     @property
     def is_open(self) -> bool:
@@ -424,7 +436,7 @@ def _lines_changed(preview: Preview | None) -> str:
 
 def changes_file(turn: Turn, path: str) -> bool:
     """Whether the turn changed the file of this normal path, as far as its preview or result names it or its folder."""
-    if turn.state != "done" or isinstance(turn.result, Failed) or not turn.changes_files:
+    if turn.state != "done" or isinstance(turn.result, Failed) or turn.is_simulated or not turn.changes_files:
         return False
     made = turn.result.files if isinstance(turn.result, Succeeded) else ()
     target = normpath(turn.shown_preview.target) if turn.shown_preview and turn.shown_preview.target else ""

@@ -76,7 +76,8 @@ class SqlTurns(SqlRepository):
     def add(self, turn: Turn) -> None:
         self._pending.add(turn)
         self._insert(turn)
-        put_text(self._buffer, turn)
+        if not turn.is_copy:
+            put_text(self._buffer, turn)
 
     def save(self, turn: Turn) -> None:
         read = self._pending.save(turn)
@@ -115,7 +116,9 @@ def _searchable(turn: Turn, unknown: UnknownFields | None = None) -> dict[str, o
 def _timings(rows: Sequence[Row[Any]]) -> Iterator[Timing]:
     for row in rows:
         with suppress(ValueError):  # saved by a newer release
-            yield Timing.of(decode_once(Turn, row.data))
+            turn = decode_once(Turn, row.data)
+            if not turn.is_copy:
+                yield Timing.of(turn)
 
 
 def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:

@@ -80,7 +80,7 @@ class StandingRules(TransactionalService):
             agent = await work.agents.get(channel, agent_id)
             turns = await work.turns.of(agent, last=MAX_LOOKED_AT)
         of_command: dict[str, list[Turn]] = {}
-        for turn in (each for each in turns if each.ended_at):
+        for turn in (each for each in turns if each.ended_at and not each.is_copy):
             of_command.setdefault(turn.call.name, []).append(turn)
         return tuple(
             Habit(command, len(found), found[-1])

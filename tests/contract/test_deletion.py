@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from adapters.screens.ui_text import deleted_text
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.files.workspace_lock import LOCKS_FOLDER
+from agent_core.capabilities.files.workspace_paths import VERSIONS_FOLDER
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.errors import CommandError, Conflict, DatabaseAway
 from agent_core.model.agent import Agent
@@ -116,7 +117,8 @@ async def test_nothing_of_a_deleted_agent_is_left_in_any_file(sqlite_url: str, t
         await here.stage.service.lifecycle.delete(agent.id, here.stage.origin())
         assert here.files_with(MARK) == []
         assert await rows_with(sqlite_url, MARK) == []
-        assert [path.name for path in (tmp_path / "workspaces").iterdir()] == [LOCKS_FOLDER]
+        left = {path.name for path in (tmp_path / "workspaces").rglob("*") if path.is_dir()}
+        assert left == {LOCKS_FOLDER, VERSIONS_FOLDER}
 
 
 @pytest.mark.slow

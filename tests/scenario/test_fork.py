@@ -42,7 +42,7 @@ async def test_a_fork_goes_on_from_an_earlier_turn_in_a_thread_of_its_own(surfac
             await (await ana.asks(command)).press("Approve")
         card = await ana.asks("do_nothing")
         await ana.says("!fork 9")
-        assert await ana.told("Fork: a turn between 1 and 4, the last one of Clerk.")
+        assert await ana.told("Fork: a turn between 1 and 3, the last one of Clerk that ended.")
         await ana.says("!fork 2 Write it in French.")
         assert await ana.told("Clerk 2 goes on from turn 2 of Clerk, in a thread of its own.")
         fork = await asks_in_its_thread(scene, "Clerk 2")

@@ -27,7 +27,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.turn import Turn
 from agent_core.text.lines import counted, quoted
 
-MAX_ENDED_SAYS = 298  # within the limits of both platforms
+MAX_PLAN, MAX_ENDED_SAYS = 2_000, 298  # within the limits of both platforms
 NO_ARGUMENTS = "No arguments."
 MORE_IN_CARD = f"… There is more: {OPEN_CARD} shows it."
 
@@ -136,9 +136,14 @@ def _thoughts(card: Card, *, is_short: bool = False) -> list[Text]:
     says = [Text(words=(card.says,), role="says", style="said", opens=opens)] if card.says.strip() else []
     if is_short:
         return says
-    plan = [Text(words=(card.plan_text,), role="plan", style="small", opens=opens)] if card.plan else []
+    plan = (
+        [Text(words=(f"Plan: {quoted(' → '.join(card.plan), MAX_PLAN)}",), role="plan", style="small", opens=opens)]
+        if card.plan
+        else []
+    )
     details = [
-        Text(words=(f"{part.label}: {part.text}",), role="detail", style="small", opens=opens) for part in card.details
+        Text(words=(f"{part.label}: {quoted(part.text, MAX_PLAN)}",), role="detail", style="small", opens=opens)
+        for part in card.details
     ]
     review = Text(words=(f"Self-review: {card.review}",), role="review", style="said", opens=opens)
     return [*says, *([] if card.is_brief else [*plan, *details]), *([review] if card.review.strip() else [])]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from agent_core.model.command import NO_DRY_RUN
 from agent_core.model.model_calls import Message
 from agent_core.prompt.system import CONSTRAINTS
 
@@ -76,6 +77,8 @@ def _outcome(name: str, result_text: str) -> tuple[StepOutcome, str]:
     if result_text.startswith(f"{name} was not run. "):
         return "rejected", shorten(result_text.removeprefix(f"{name} was not run. "), MAX_QUOTE_CHARACTERS)
     before, _, result = result_text.partition(f"Result of {name}: ")
+    if result.startswith("Dry run: ") and NO_DRY_RUN in result:  # to be done for real
+        return "withdrawn", ""
     failed = result.startswith(("Error: ", "Interrupted: ")) or re.match(r"stopped by .* while it ran", result)
     if failed:
         return "failed", shorten(result, MAX_QUOTE_CHARACTERS)

@@ -1,11 +1,14 @@
 """Forks agents: makes a new one with another's history, memory and files as they were after one of its turns."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agent_core.errors import CommandError, InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Digest, Forked
+from agent_core.model.command import NO_DRY_RUN, Succeeded
 from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId, NoteId, TurnId, new_id
 from agent_core.model.model_calls import NO_USAGE, Budget
@@ -18,12 +21,11 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.creating.creation import DEFAULT_LIMITS, CreationLimits, find_free_name, require_below_limits
 from agent_core.service.transactional import TransactionalService
-from agent_core.text.lines import counted, one_line
+from agent_core.text.lines import counted, quoted
 from agent_core.toolset.versions import Restored, copy_files, restore_version
 
 MAX_TURNS, MAX_MEMORIES, PAGE_ROWS = 500, 2_000, 200
-MAX_NAMED_FILES = 5
-FOR_REAL = "This is no dry run any more. What was only simulated has not been done: do now what is still needed."
+MAX_NAMED_FILES, MAX_NOTE_CHARACTERS = 5, 20_000
 ENDED = ("done", "rejected", "withdrawn")
 
 
@@ -52,33 +54,40 @@ class AgentForks(TransactionalService):
         undone, and the other agent goes on as before. Raise NotAllowed, NotPossible, or InvalidInput for another turn.
         """
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
+        if len(text) > MAX_NOTE_CHARACTERS:
+            raise InvalidInput({"fork": f"Fork: at most {MAX_NOTE_CHARACTERS:,} characters for the new agent."})
         async with self.database.begin() as work:
             source = await work.agents.get(origin.channel, agent_id)
             if await self.is_repeated(work, origin):
                 return await _find_made(work, source, origin)
-            last, is_now = await _require_turn(work, source, turn, for_real=for_real)
+            last = await _require_turn(work, source, turn, for_real=for_real)
             await require_below_limits(work, origin, self.limits)
-        fork = self._made(source, origin, last, is_dry=source.dry_run and not for_real)
-        files, into = self.workspaces.of(source), self.workspaces.of(fork)
-        restored = await copy_files(files, into) if is_now else await restore_version(files, last, into)
-
-        async def act(work: UnitOfWork) -> Agent:
-            if await self.is_repeated(work, origin):
-                return await _find_made(work, source, origin)
-            await require_below_limits(work, origin, self.limits)
-            named = replace(fork, name=await find_free_name(work, origin.channel, source.name))
-            return await self._add(work, source, named, origin, restored, FOR_REAL if for_real and not text else text)
-
+            following = await _next_change(work, source, last)
+        stub = self._made(source, origin, last, for_real=for_real)
+        files, into = self.workspaces.of(source), self.workspaces.of(stub)
+        restored = await restore_version(files, following, into) if following else await copy_files(files, into)
         try:
-            made = await self.save(act)
+            made = await self.save(partial(self._save_fork, stub, source.id, origin, restored, text))
         except BaseException:
-            await self._remove_files(fork)
+            await self._remove_files(stub)
             raise
-        if made.id != fork.id:
-            await self._remove_files(fork)
+        if made.id != stub.id:
+            await self._remove_files(stub)
         return made
 
-    def _made(self, source: Agent, origin: Origin, turn: int, *, is_dry: bool) -> Agent:
+    async def _save_fork(
+        self, stub: Agent, source_id: AgentId, origin: Origin, restored: Restored | None, text: str, work: UnitOfWork
+    ) -> Agent:
+        """Save the fork, with what the other agent may have read since its files were copied."""
+        source = await work.agents.get(origin.channel, source_id)
+        if await self.is_repeated(work, origin):
+            return await _find_made(work, source, origin)
+        await require_below_limits(work, origin, self.limits)
+        name = await find_free_name(work, origin.channel, _base_name(source))
+        made = self._made(source, origin, stub.turns, for_real=source.dry_run and not stub.dry_run)
+        return await self._add(work, source, replace(made, id=stub.id, name=name), origin, restored, text)
+
+    def _made(self, source: Agent, origin: Origin, turn: int, *, for_real: bool) -> Agent:
         """The new agent. No class runs without asking, and what the other one had read counts as read."""
         now, is_member = self.clock.now(), origin.by.kind == "member"
         policy = replace(source.policy, free=()) if is_member else Policy(two=source.policy.two)
@@ -100,7 +109,7 @@ class AgentForks(TransactionalService):
             remembered=min(source.remembered, turn),
             digest=source.digest if source.digest.upto <= turn else Digest(),
             folder_tainted=source.folder_tainted,
-            dry_run=is_dry,
+            dry_run=source.dry_run and not for_real,
             forked=Forked(source.id, source.name, turn),
         )
         return fork.expose() if source.is_tainted or not may_decide(fork, origin.by) else fork
@@ -116,17 +125,17 @@ class AgentForks(TransactionalService):
         work.agents.add(fork)
         ids = {turn.id: TurnId(new_id(now)) for turn in past.turns}
         for turn in past.turns:
-            own = replace(turn, id=ids[turn.id], agent_id=fork.id, usage=NO_USAGE, shown_as="", undo=None)
-            work.turns.add(own)
+            work.turns.add(own := _copied(turn, fork, ids[turn.id]))
             work.turns.mark_shown(own, "", None)
         for note in past.notes:
             taken = ids[note.taken_into] if note.taken_into else None
             work.notes.add(replace(note, id=NoteId(new_id(note.at)), agent_id=fork.id, taken_into=taken))
         work.memories.add(fork, [replace(each, id=MemoryId(new_id(each.at))) for each in past.memories])
-        if text.strip():
-            work.notes.add(Note.to(fork, text.strip(), by=origin.by, at=now))
         self.audit(work, fork, origin, "forked", f"from {source.name} after turn {fork.turns}")
         self.announce(work, fork, "changed", _told(source, fork, origin, past, restored))
+        self.announce(work, source, "changed", f"{origin.by} forked it after turn {fork.turns}: {fork.name}.")
+        if text.strip():
+            work.notes.add(Note.to(fork, text.strip(), by=origin.by, at=self.clock.now()))
         self.waker.wake(work, fork.id)
         return fork
 
@@ -139,11 +148,8 @@ async def _find_made(work: UnitOfWork, source: Agent, origin: Origin) -> Agent:
     raise NotPossible("This fork was made before, and is not there any more.")
 
 
-async def _require_turn(work: UnitOfWork, source: Agent, turn: int | None, *, for_real: bool) -> tuple[int, bool]:
-    """The turn after which the fork begins, and whether no command has run since; raise NotPossible or InvalidInput.
-
-    A turn that has not ended is left out.
-    """
+async def _require_turn(work: UnitOfWork, source: Agent, turn: int | None, *, for_real: bool) -> int:
+    """The turn after which the fork begins, one that has ended; raise NotPossible or InvalidInput."""
     if source.parent:
         raise NotPossible(f"{source.name} is a helper. Fork the agent that started it: a helper uses its files.")
     if for_real and not source.dry_run:
@@ -151,11 +157,32 @@ async def _require_turn(work: UnitOfWork, source: Agent, turn: int | None, *, fo
     newest = await work.turns.of(source, last=1)
     ended = source.turns if newest and newest[0].state in ENDED else source.turns - 1
     if ended < 1:
-        raise NotPossible(f"No turn of {source.name} has ended. /agent duplicate makes an agent with its settings.")
+        raise NotPossible(f"No turn of {source.name} has ended. Duplicate makes another agent with its settings.")
     if turn is not None and not 1 <= turn <= source.turns:
-        raise InvalidInput({"fork": f"Fork: a turn between 1 and {source.turns}, the last one of {source.name}."})
-    last = min(turn or ended, ended)
-    return last, last == ended and (ended == source.turns or newest[0].state in ("proposed", "approved"))
+        raise InvalidInput({"fork": f"Fork: a turn between 1 and {ended}, the last one of {source.name} that ended."})
+    return min(turn or ended, ended)
+
+
+async def _next_change(work: UnitOfWork, source: Agent, turn: int) -> int:
+    """The first turn after this one whose command may have changed files; 0 if none began."""
+    for each in await work.turns.of(source, last=source.turns - turn):
+        if each.number > turn and each.started_at and each.may_change_files and not each.is_simulated:
+            return each.number
+    return 0
+
+
+def _copied(turn: Turn, fork: Agent, turn_id: TurnId) -> Turn:
+    """The turn as the fork has it, without its cost; what was only simulated is still to be done by one that acts."""
+    copy = replace(turn, id=turn_id, agent_id=fork.id, usage=NO_USAGE, shown_as="", undo=None, is_copy=True)
+    if not (isinstance(turn.result, Succeeded) and turn.is_simulated) or fork.dry_run:
+        return copy
+    told = f"Dry run: {turn.call.name} was only simulated: nothing was changed or sent. {NO_DRY_RUN}"
+    return replace(copy, result=replace(turn.result, output=told))
+
+
+def _base_name(source: Agent) -> str:
+    """The name from which the fork's is made: without the number that a fork has already."""
+    return re.sub(r" \d+$", "", source.name) if source.forked else source.name
 
 
 async def _past_of(work: UnitOfWork, source: Agent, turn: int) -> Past:
@@ -182,11 +209,11 @@ def _is_older(memory: Memory, turn: int, ended: Sequence[Turn]) -> bool:
 def _told(source: Agent, fork: Agent, origin: Origin, past: Past, restored: Restored | None) -> str:
     """What came along, and what did not, for people."""
     memories = f"{len(past.memories):,} {'memory' if len(past.memories) == 1 else 'memories'}"
-    files = counted(restored.copied, "file") if restored else "no file, as none is known from then,"
+    files = counted(restored.copied, "file") if restored else "no file, as those of then are not kept,"
     came = f"{counted(len(past.turns), 'turn')}, {memories} and {files}"
     told = f"{origin.by} forked {source.name} after turn {fork.turns}: {came} came along."
     if restored and restored.lost:
-        named = ", ".join(one_line(path, 80) for path in restored.lost[:MAX_NAMED_FILES])
+        named = ", ".join(quoted(path, 80) for path in restored.lost[:MAX_NAMED_FILES])
         more = f" and {len(restored.lost) - MAX_NAMED_FILES} more" if len(restored.lost) > MAX_NAMED_FILES else ""
         told += f" Not kept from then, so they are missing: {named}{more}."
-    return f"{told} {source.name} goes on by itself, and nothing that it did is undone."
+    return f"{told} Nothing that {source.name} did is undone."

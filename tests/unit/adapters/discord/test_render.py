@@ -111,9 +111,9 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 ○ waiting for a decision\
 """,
             "> ratings.csv has all three.",
-            "-# Plan: write → finish",
-            "-# Reasoning: price leads",
-            "-# Speak: May I?",
+            "-# Plan: “write → finish”",
+            "-# Reasoning: “price leads”",
+            "-# Speak: “May I?”",
             """\
 **report.md · +1 −1**
 ```diff

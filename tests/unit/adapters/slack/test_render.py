@@ -194,17 +194,19 @@ def test_a_proposal_to_write_a_file() -> None:
                 },
                 {
                     "type": "context",
-                    "elements": [{"type": "plain_text", "text": "Plan: write the comparison → finish", "emoji": False}],
+                    "elements": [
+                        {"type": "plain_text", "text": "Plan: “write the comparison → finish”", "emoji": False}
+                    ],
                 },
                 {
                     "type": "context",
-                    "elements": [{"type": "plain_text", "text": "Reasoning: price-to-book leads", "emoji": False}],
+                    "elements": [{"type": "plain_text", "text": "Reasoning: “price-to-book leads”", "emoji": False}],
                 },
                 {
                     "type": "context",
-                    "elements": [{"type": "plain_text", "text": "Criticism: be brief", "emoji": False}],
+                    "elements": [{"type": "plain_text", "text": "Criticism: “be brief”", "emoji": False}],
                 },
-                {"type": "context", "elements": [{"type": "plain_text", "text": "Speak: May I?", "emoji": False}]},
+                {"type": "context", "elements": [{"type": "plain_text", "text": "Speak: “May I?”", "emoji": False}]},
                 {
                     "type": "rich_text",
                     "elements": [
@@ -379,10 +381,10 @@ Energy-GPT · turn 7 · write_to_file
 ● approved ×5 by @ana · running\
 """,
                 "> ratings.csv has all three.",
-                "Plan: write the comparison → finish",
-                "Reasoning: price-to-book leads",
-                "Criticism: be brief",
-                "Speak: May I?",
+                "Plan: “write the comparison → finish”",
+                "Reasoning: “price-to-book leads”",
+                "Criticism: “be brief”",
+                "Speak: “May I?”",
                 """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
@@ -441,10 +443,10 @@ Energy-GPT · turn 7 · write_to_file
 ○ interrupted: the process died while this ran, so it may have run. Did it run?\
 """,
             "> ratings.csv has all three.",
-            "Plan: write the comparison → finish",
-            "Reasoning: price-to-book leads",
-            "Criticism: be brief",
-            "Speak: May I?",
+            "Plan: “write the comparison → finish”",
+            "Reasoning: “price-to-book leads”",
+            "Criticism: “be brief”",
+            "Speak: “May I?”",
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
