@@ -22,7 +22,7 @@ KERNEL = "agent_core/memory", "agent_core/providers"  # what several features sh
 ROOMS: Mapping[str, Room] = {
     "model": Room(2_640, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_000, ("agent_core/oversight", "agent_core/spending")),
-    "store": Room(3_170, ("agent_core/persistence",)),
+    "store": Room(3_180, ("agent_core/persistence",)),
     "loop": Room(2_150, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
     "prompt": Room(1_340, ("agent_core/prompt",)),

@@ -189,9 +189,8 @@ def _check(
             found.add(f"Record {seq} ({id_}): {fault}")
         if wanted and wanted.pop(seq, hash_) != hash_:
             found.add(ANEW.format(seq))
-        if agent_id and plain.get("act") == DELETED:
-            bare.pop(agent_id, None)
-        bare[agent_id] += [f"Record {seq} ({id_})"] if texts is None else ()
+        if texts is None or plain.get("act") == DELETED:
+            _note_bare(bare, agent_id, f"Record {seq} ({id_})" if texts is None else "", plain.get("act"))
         begun = begun or at
         found.records += 1
         found.blanked += texts is None
@@ -201,6 +200,13 @@ def _check(
     _check_ends(found, head, outside, begun)
     _compare_others(found, before, wanted)
     return found
+
+
+def _note_bare(bare: defaultdict[object, list[str]], agent_id: object, record: str, act: object) -> None:
+    """Note a record without texts, "" for none; a deletion explains those that were noted of its agent."""
+    if agent_id and act == DELETED:
+        bare.pop(agent_id, None)
+    bare[agent_id] += [record] if record else []
 
 
 def _begin(found: ChannelReport, head: Row[Any] | None) -> Row[Any] | None:
@@ -281,10 +287,17 @@ def _parse(data: Any) -> Mapping[str, Any]:
 
 def _columns(plain: Mapping[str, Any], *, is_sqlite: bool) -> tuple[object, ...]:
     """The columns that copy parts of the content, as they are stored."""
-    at, is_listed = datetime.fromisoformat(plain["at"]).astimezone(UTC), plain["act"] not in UNLISTED
-    stored_at = at.replace(tzinfo=None).isoformat(" ", "microseconds") if is_sqlite else at
+    is_listed = plain["act"] not in UNLISTED
+    stored_at = _sqlite_time(plain["at"]) if is_sqlite else datetime.fromisoformat(plain["at"])
     id_, agent_id = to_storable(plain["id"]), to_storable(plain["agent_id"])
     return id_, _key(**plain["channel"]), agent_id, stored_at, plain["seq"], is_listed
+
+
+def _sqlite_time(at: str) -> str:
+    """The time as SQLite stores it."""
+    if at.endswith("Z") and len(at) in (20, 27):  # how it is written, which takes a tenth of the time
+        return f"{at[:10]} {at[11:-1]}{'' if len(at) == 27 else '.000000'}"
+    return datetime.fromisoformat(at).astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 @lru_cache
