@@ -84,6 +84,25 @@ async def test_a_channel_sets_whom_reminders_call(tmp_path: Path) -> None:
         assert [each.id for each in play.reminders()[0].mentions] == [play.ben.id]
 
 
+@pytest.mark.slow
+@pytest.mark.proves("attention:escalation")
+async def test_a_backup_is_called_later_and_then_the_agent_pauses_undecided(tmp_path: Path) -> None:
+    async with waiting(tmp_path) as play:
+        for line in ("after 1h", f"backup <@{play.ben.id}> after 8h", "pause 24h"):
+            await play.ana.person.slash(play.guild.general, "agent reminders", text=line)
+        play.guild.clock.leap(timedelta(hours=1, minutes=1))
+        await play.guild.until(lambda: len(play.reminders()) == 1)
+        assert [each.id for each in play.reminders()[0].mentions] == [play.ana.person.id]
+        play.guild.clock.leap(timedelta(hours=7))
+        await play.guild.until(lambda: play.ben.id in [each.id for each in play.reminders()[-1].mentions])
+        play.guild.clock.leap(timedelta(hours=16))
+        assert await play.ana.sees("Nobody decided for 24 hours. The card still waits; Approve or Resume goes on.")
+        agent = await play.running.agent()
+        turn = await play.running.stage.views.newest_turn(agent.channel, agent.id)
+        assert turn
+        assert (turn.state, turn.approvals) == ("proposed", ())
+
+
 @pytest.mark.proves("attention:direct")
 async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how_it_ended(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:

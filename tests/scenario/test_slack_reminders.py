@@ -13,7 +13,7 @@ from agent_core.model.agent import Agent, Stopped
 from agent_core.model.origin import Actor, Origin
 from agent_core.testing.language_model import ScriptedModel
 from tests.patience import PATIENCE_SECONDS
-from tests.scenario.slack_app import GENERAL, Office, Running, at_work
+from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of
 from tests.scenario.team import new_clerk
 from tests.scenario.test_slack_notifications import MORE, WRITE, MovingClock, direct, reminders
 from tests.standins.slack.forms import labels
@@ -60,6 +60,29 @@ async def test_a_refused_reminder_leaves_the_agent_waiting_and_the_next_one_come
         assert (agent.status.kind, reminders(office)) == ("awaiting", [])
         clock.moved = timedelta(minutes=31)
         await office.slack.until(lambda: len(reminders(office)) == 1)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("attention:escalation")
+async def test_a_backup_is_called_later_and_then_the_agent_pauses_undecided(office: Office, tmp_path: Path) -> None:
+    clock = MovingClock()
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
+        await new_clerk(office, running)
+        await office.card(1)
+        for line in ("after 1h", "backup <@U2|ben> after 8h", "pause 24h"):
+            await office.ana.types("/agent", f"reminders {line}", office.general)
+        await office.told(office.ana, "pauses")
+        clock.moved = timedelta(hours=1, minutes=1)
+        await office.slack.until(lambda: len(reminders(office)) == 1)
+        assert "<@U2>" not in text_of(reminders(office)[0])
+        clock.moved = timedelta(hours=8, minutes=1)
+        await office.slack.until(lambda: "<@U2>" in text_of(reminders(office)[-1]))
+        clock.moved = timedelta(hours=24, minutes=1)
+        agent = await agent_that(running, lambda agent: agent.status.kind == "paused")
+        turn = await running.stage.views.newest_turn(GENERAL, agent.id)
+        assert turn
+        assert (turn.state, turn.approvals) == ("proposed", ())
+        await office.said("Nobody decided for 24 hours. The card still waits; Approve or Resume goes on.")
 
 
 @pytest.mark.slow
