@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 MAX_FILES, MAX_SECONDS = 1_000, 10.0  # of a workspace, and for one version; beyond, none is kept
 MAX_CONTENT_BYTES = 20_000_000  # of all contents in one archive; larger files before smaller ones are left out
+QUICK_BYTES = 500_000  # of contents that are compressed in about 10 ms, which is no work for another thread
 MAX_STORE_BYTES = 100_000_000  # the oldest versions make room
 COARSE_TIME = timedelta(seconds=2)  # storages with whole seconds give two changes the same time
 LIST, NOWHERE = "files.json", 0
@@ -123,13 +124,18 @@ async def _keep(files: Files, turn: int, *, distrusts_times: bool) -> None:
         listed[each.path] = (each.size, each.changed_at.isoformat(), digest, turn if fits else NOWHERE)
         if fits:
             contents[digest], room = data, room - len(data)
-    archive = await asyncio.to_thread(_archive, listed, contents)
+    archive = await _pack(listed, contents, MAX_CONTENT_BYTES - room)
     await _make_room(store, [each for number, each in sorted(kept.items()) if number != turn], len(archive))
     await store.write(_name(turn), archive)
 
 
 def _is_same(entry: FileEntry, listed: Listed) -> bool:
     return (entry.size, entry.changed_at.isoformat()) == listed[:2]
+
+
+async def _pack(listed: Mapping[str, Listed], contents: Mapping[str, bytes], size: int) -> bytes:
+    """The archive of a version whose contents have this size in bytes."""
+    return _archive(listed, contents) if size < QUICK_BYTES else await asyncio.to_thread(_archive, listed, contents)
 
 
 def _archive(listed: Mapping[str, Listed], contents: Mapping[str, bytes]) -> bytes:
