@@ -160,7 +160,7 @@ def remember_deliveries_in_the_process(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "A: the fence is not compared": (f"policies, {MANY}", ignore_fences),
+    "A: the fence is not compared": (f"suspensions, {MANY}", ignore_fences),
     "A: an advance raises no fence": (f"suspensions, {MANY}", raise_no_fence),
     "A: two jobs of one agent run at once": (f"calm, {MANY}", let_jobs_overlap),
     "C: SIGTERM gives commands no time": ("deploys", drain_at_once),
