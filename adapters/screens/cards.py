@@ -104,10 +104,6 @@ class Card:
         return any(argument.instead not in ("", IN_TITLE) for argument in self.arguments)
 
     @property
-    def plan_text(self) -> str:
-        return f"Plan: {' → '.join(self.plan)}"
-
-    @property
     def risk(self) -> str:
         """The risk classes of the command as text; delete, execute, publish and spend have their emoji."""
         return risk_text(self.risks)

@@ -7,8 +7,9 @@ from adapters.screens.ui_text import first_word
 from agent_core.model.draft import MAX_MODEL_CHARACTERS
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
-AgentVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "rules", "memory", "export", "audit", "fork"]
-ThreadVerb: TypeAlias = Literal[AgentVerb, ChannelVerb]
+ThreadVerb: TypeAlias = Literal[
+    "goals", "model", "budget", "policy", "rules", "memory", "export", "audit", "fork", ChannelVerb
+]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 CHANNEL_POLICY = r"channel\s*$|channel\s+(approvers|managers|makers|heads|free|one|two|never|agents|reset)\b"
 # How the text after each verb but `model` begins; other text is an agent's name, or a reply.

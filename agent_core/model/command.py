@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 from agent_core.model.origin import Actor
 
 RiskClass = Literal["read", "write", "delete", "network", "execute", "publish", "spend"]
-NO_DRY_RUN = "This is no dry run any more: propose it again if it is still needed."
 RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "delete", "network", "execute", "publish", "spend")
 GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
+NO_DRY_RUN = "This is no dry run any more: propose it again if it is still needed."
 DIGEST_HEX_DIGITS = 32  # of the 100 characters that Discord allows in a button's custom_id
 
 

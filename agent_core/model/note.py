@@ -8,6 +8,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId, new_id
 from agent_core.model.origin import Actor, ChannelScope
 
+MAX_NOTE_CHARACTERS = 20_000
+
 NoticeKind = Literal[
     "created",
     "paused",

@@ -20,7 +20,7 @@ class Files(Protocol):
 
     @property
     def versions(self) -> "Files":
-        """Where `toolset.versions` keeps what the files were after each turn; as the trash, out of reach."""
+        """Where `toolset.versions` keeps what the files were before a command; as the trash, out of reach."""
 
     async def read(self, path: str) -> bytes:
         """The file's content."""

@@ -12,7 +12,7 @@ from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note, Notice
+from agent_core.model.note import MAX_NOTE_CHARACTERS, Note, Notice
 from agent_core.model.origin import Origin
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
@@ -37,7 +37,6 @@ from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases
 from agent_core.toolset.registry import Commands
 
-MAX_NOTE_CHARACTERS = 20_000
 UNDO_WINDOW = timedelta(seconds=10)
 
 

@@ -9,7 +9,7 @@ from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.message_markup import typed_text
 from adapters.typed.typed_text import Mention, TypedText, handed_on
 from agent_core.errors import InvalidInput
-from agent_core.service.agents import MAX_NOTE_CHARACTERS
+from agent_core.model.note import MAX_NOTE_CHARACTERS
 
 LONG_TEXT = "message.txt"  # Discord's name for the file
 MAX_MESSAGE = 2_000

@@ -10,9 +10,10 @@ from agent_core.errors import CommandError, InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Digest, Forked
 from agent_core.model.command import NO_DRY_RUN, Succeeded
 from agent_core.model.decision import Policy
+from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, MemoryId, NoteId, TurnId, new_id
-from agent_core.model.model_calls import NO_USAGE, Budget
-from agent_core.model.note import Note
+from agent_core.model.model_calls import NO_USAGE
+from agent_core.model.note import MAX_NOTE_CHARACTERS, Note
 from agent_core.model.origin import Origin
 from agent_core.model.records.memory import Memory
 from agent_core.model.turn import Turn
@@ -25,7 +26,7 @@ from agent_core.text.lines import counted, quoted
 from agent_core.toolset.versions import Restored, copy_files, restore_version
 
 MAX_TURNS, MAX_MEMORIES, PAGE_ROWS = 500, 2_000, 200
-MAX_NAMED_FILES, MAX_NOTE_CHARACTERS = 5, 20_000
+MAX_NAMED_FILES = 5
 ENDED = ("done", "rejected", "withdrawn")
 
 
@@ -91,25 +92,24 @@ class AgentForks(TransactionalService):
         """The new agent. No class runs without asking, and what the other one had read counts as read."""
         now, is_member = self.clock.now(), origin.by.kind == "member"
         policy = replace(source.policy, free=()) if is_member else Policy(two=source.policy.two)
-        fork = Agent(
-            id=AgentId(new_id(now)),
-            channel=source.channel,
+        draft = AgentDraft(
             name=source.name,
             role=source.role,
             goals=source.goals,
-            owner=origin.by,
-            created_at=now,
-            since=now,
+            budget=source.budget.limit,
             model=source.model,
             effort=source.effort,
-            budget=Budget(limit=source.budget.limit),
             policy=policy,
+            dry_run=source.dry_run and not for_real,
+        )
+        fork = replace(
+            draft.made(origin, now),
+            channel=source.channel,
             read_policy=source.read_policy,
             turns=turn,
             remembered=min(source.remembered, turn),
             digest=source.digest if source.digest.upto <= turn else Digest(),
             folder_tainted=source.folder_tainted,
-            dry_run=source.dry_run and not for_real,
             forked=Forked(source.id, source.name, turn),
         )
         return fork.expose() if source.is_tainted or not may_decide(fork, origin.by) else fork
