@@ -106,7 +106,7 @@ def _records() -> Iterator[dict[str, Any]]:
     for number in range(1, RECORDS + 1):
         moment = NOON + timedelta(seconds=number)
         text = data.replace('"seq":1,', f'"seq":{number},').replace('"id-1"', f'"id-{number}"')
-        text = text.replace(f'"at":{at}', f'"at":"{moment.isoformat()}"').replace(NO_HASH, previous)
+        text = text.replace(f'"at":{at}', f'"at":"{moment:%Y-%m-%dT%H:%M:%SZ}"').replace(NO_HASH, previous)
         previous = digest(text)
         yield {**record, "id": f"id-{number}", "seq": number, "at": moment, "data": text, "hash": previous}
 

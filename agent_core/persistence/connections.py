@@ -223,6 +223,7 @@ class Connections(Protocol):
     """Connections to one database. A commit that has started runs to its end, even if its caller is cancelled."""
 
     outages: OutageLog
+    is_server: bool  # PostgreSQL, not a SQLite file
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         """Run a query on committed data; with `seconds`, raise TooLong if it takes longer."""
@@ -307,6 +308,8 @@ STEPS_BETWEEN_CHECKS = 100  # of SQLite's virtual machine, in a read that has a 
 class FileConnections:
     """See `Connections`."""
 
+    is_server = False
+
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
         self._engine = make_engine(url)
@@ -381,6 +384,8 @@ class ServerConnections:
     A cancelled caller ends its read on the server, at the latest by the limit of a statement, and waits for its commit.
     A restart of the server closes all connections. What meets that is tried once more, unless COMMIT was sent.
     """
+
+    is_server = True
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()

@@ -34,6 +34,7 @@ class WriteBuffer:
         self._connections = connections
         self._writes: dict[object, BufferedWrite] = {}
         self._is_open = True
+        self.is_on_server = connections.is_server
 
     def check_open(self) -> None:
         """Raise RuntimeError once the unit of work has ended."""

@@ -107,7 +107,14 @@ async def check_log(url: str, kept: Heads) -> Sequence[ChannelReport]:
     Like the other functions, it reads one state of the database. They raise TransferRefused for tables of another
     release, DatabaseAway, and UnreadableRecord for a value that cannot be read at all.
     """
-    return await _on_log(url, lambda connection: list(_check_chains(connection, kept)))
+
+    def check(connection: Connection) -> Sequence[ChannelReport]:
+        return list(_check_chains(connection, kept))
+
+    try:
+        return await _on_log(url, check, is_utf8=True)
+    except UnreadableRecord:
+        return await _on_log(url, check)
 
 
 async def read_heads(url: str) -> Heads:
@@ -138,14 +145,16 @@ def _exported(row: Any) -> ExportedRecord:
     return ExportedRecord(channel=_name(channel), seq=seq, hash=hash_, data=data, texts=texts)
 
 
-async def _on_log(url: str, work: Callable[[Connection], T]) -> T:
+async def _on_log(url: str, work: Callable[[Connection], T], *, is_utf8: bool = False) -> T:
+    """Run `work` on one state of the database. With `is_utf8`, which is faster, other text is an UnreadableRecord."""
+
     def run(connection: Connection) -> T:
         with snapshot(connection):
             require_head(read_version(connection))
             return work(connection)
 
     engine = make_engine(url)
-    if engine.dialect.name == "sqlite":
+    if engine.dialect.name == "sqlite" and not is_utf8:
         event.listen(engine, "connect", _read_any_bytes)
     try:
         with translate_outage():
@@ -276,7 +285,7 @@ def _faults_of(
 def _parse(data: Any) -> Mapping[str, Any]:
     """The content of a record, empty if it is none."""
     try:
-        plain = from_json(data)
+        plain = from_json(data, cache_strings="keys")
     except UNREADABLE:  # also half of a surrogate pair, which the standard library accepts
         try:
             plain = json.loads(data)

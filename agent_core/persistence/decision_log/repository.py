@@ -50,6 +50,9 @@ _LOCK_HEAD = text(  # an update of nothing locks the row
 _IS_CHANNEL = audit_heads.c.channel == bindparam("in_channel")
 _HEAD = select(audit_heads.c.seq, audit_heads.c.hash).where(_IS_CHANNEL)
 _MOVE_HEAD = update(audit_heads).where(_IS_CHANNEL).values(seq=bindparam("new_seq"), hash=bindparam("new_hash"))
+_APPEND_LAST = (  # for a server: one round trip instead of two, which is a third of what the chain costs
+    insert(audit).values({name: bindparam(f"last_{name}") for name in audit.c.keys()}).add_cte(_MOVE_HEAD.cte("moved"))
+)
 
 _OLD = select(audit.c.id, audit.c.data).where(_OF_AGENT, audit.c.seq.is_(None))
 _REPLACE = update(audit).where(audit.c.id == bindparam("the_id")).values(data=bindparam("new_data"))
@@ -166,5 +169,7 @@ class SqlAudit(SqlRepository):
             records.append(record := seal(entry, seq, last))
             last = record["hash"]
         moved = {"in_channel": channel, "new_seq": records[-1]["seq"], "new_hash": last}
-        one_or_many = records if len(records) > 1 else records[0]  # for one, the driver has a faster way
-        return Write(_APPEND, one_or_many), Write(_MOVE_HEAD, moved)
+        if not self._buffer.is_on_server:
+            return Write(_APPEND, records), Write(_MOVE_HEAD, moved)
+        at_end = Write(_APPEND_LAST, {**moved, **{f"last_{name}": value for name, value in records.pop().items()}})
+        return (Write(_APPEND, records), at_end) if records else (at_end,)
