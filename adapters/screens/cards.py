@@ -131,7 +131,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         details=tuple(Labelled(label, readable(text)) for label, text in spoken if not _is_said(text, thoughts.text)),
         model_reasoning=readable(thoughts.model_reasoning),
         review=readable(turn.review),
-        is_brief=agent.policy.verbosity == "brief",
+        is_brief=agent.policy_in_force.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments, turn.shown_preview),
         preview=visible_preview(turn.shown_preview, turn.call.arguments),
         risks=labels_of(turn.risks),
@@ -311,9 +311,9 @@ def _is_under_lease(agent: Agent, turn: Turn) -> bool:
     )
 
 
-def _offered(turn: Turn, continuous_limit: int | None) -> tuple[int, ...]:
+def _offered(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[int, ...]:
     """The N of Approve ×N; none for what two people approve, and for the end of the work, after which nothing runs."""
-    return () if turn.finishes or turn.needs_two else offered_times(continuous_limit)
+    return () if turn.finishes or turn.needs_two else offered_times(continuous_limit, agent.channel_policy.times)
 
 
 def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Button, ...]:
@@ -322,7 +322,7 @@ def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Bu
         case "proposed":
             return (
                 Button("approve", turn.id, shown=shown),
-                *(Button("approve", turn.id, times, shown) for times in _offered(turn, continuous_limit)),
+                *(Button("approve", turn.id, times, shown) for times in _offered(agent, turn, continuous_limit)),
                 Button("edit", turn.id, shown=shown),
                 Button("reject", turn.id, shown=shown),
                 Button("stop", agent.id),

@@ -139,10 +139,12 @@ def most_times(continuous_limit: int | None) -> int:
     return min(continuous_limit or MAX_LEASE_COMMANDS, MAX_LEASE_COMMANDS)
 
 
-def offered_times(continuous_limit: int | None) -> tuple[int, ...]:
-    """The N of Approve ×N that a card offers; none if the operator's limit is 1."""
+def offered_times(continuous_limit: int | None, first: int = 0) -> tuple[int, ...]:
+    """The N of Approve ×N that a card offers, the channel's `first`; none if the operator's limit is 1."""
     most = most_times(continuous_limit)
-    return tuple(times for times in APPROVE_TIMES if times <= most) or ((most,) if most >= MIN_LEASE_COMMANDS else ())
+    wanted = dict.fromkeys((first or APPROVE_TIMES[0], *APPROVE_TIMES))
+    fitting = tuple(times for times in wanted if times <= most)[: len(APPROVE_TIMES)]
+    return fitting or ((most,) if most >= MIN_LEASE_COMMANDS else ())
 
 
 def head_and_tail(text: str, most: int = EXCERPT_CHARACTERS) -> tuple[str, bool]:

@@ -11,7 +11,9 @@ ThreadVerb: TypeAlias = Literal[
     "goals", "model", "budget", "policy", "rules", "memory", "export", "audit", "fork", ChannelVerb
 ]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
-CHANNEL_POLICY = r"channel\s*$|channel\s+(approvers|managers|makers|heads|free|one|two|never|agents|reset)\b"
+CHANNEL_POLICY = (
+    r"channel\s*$|channel\s+(approvers|managers|makers|heads|cards|times|free|one|two|never|agents|reset)\b"
+)
 # How the text after each verb but `model` begins; other text is an agent's name, or a reply.
 TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",

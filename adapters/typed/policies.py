@@ -41,13 +41,12 @@ async def set_policy(settings: AgentSettings, agent: Agent, said: str, origin: O
 
 
 def policy_text(agent: Agent) -> str:
-    policy = agent.policy
     lines = (
         f"Policy of {agent.name}:",
         f"Who may approve: {approvers_text(agent)}",
         free_text(agent) or "Every command asks",
         *filter(None, [two_text(agent)]),
-        f"Cards show {CARDS_SHOW[policy.verbosity]}",
+        f"Cards show {CARDS_SHOW[agent.policy_in_force.verbosity]}",
     )
     return "\n".join(lines)
 
@@ -84,12 +83,15 @@ def classes_of(words: Sequence[str], how: str = HOW_POLICY) -> tuple[RiskClass, 
 
 HOW_CHANNEL_POLICY = (
     "Policy of the channel: write policy channel, and then approvers anyone, owner or @PEOPLE; managers approvers or "
-    "@PEOPLE; free, one, two, never or agents CLASSES; makers or heads on or off; or reset. "
+    "@PEOPLE; free, one, two, never or agents CLASSES; makers or heads on or off; cards full, brief or agents; "
+    "times N (of Approve ×N) or off; or reset. "
     "Where a class is set here, an agent's own policy can only ask more people."
 )
 APPROVERS = "approvers"
 ALONE = {ANYONE: Approver(ANYONE), "anybody": Approver(ANYONE), OWNER: Approver(OWNER)}
 ON_OFF = {"on": True, "off": False}
+SWITCHES = {"makers": "makers_approve", "heads": "posts_heads"}  # the words, and their fields
+A_NUMBER = re.compile(r"[0-9]{1,4}")
 MENTION = re.compile(r"<@!?(&?[0-9]{1,20}|[SUW][A-Z0-9]{1,20})>")
 NOT_A_MENTION = (
     "Policy: {} does not say for certain who is meant. In an agent's thread on Slack or Discord, write "
@@ -135,10 +137,8 @@ class ChannelPolicyCommands:
             case "managers", _ if rest:
                 managers = await self._people(rest, origin)
                 return lambda present: replace(present, managers=managers)
-            case "makers", ("on" | "off") as choice:
-                return lambda present: replace(present, makers_approve=ON_OFF[choice])
-            case "heads", ("on" | "off") as choice:
-                return lambda present: replace(present, posts_heads=ON_OFF[choice])
+            case (("makers" | "heads" | "cards" | "times"), choice) if choice:
+                return channel_change({word: choice})
             case "reset", "":
                 return lambda present: replace(NO_POLICY, set_by=present.set_by)
             case ("free" | "one" | "two" | "never" | "agents") as need, _ if rest:
@@ -176,18 +176,24 @@ def needing(need: str, risks: Sequence[RiskClass]) -> ChannelChange:
 
 
 def fields_of_channel(policy: ChannelPolicy) -> dict[str, str]:
-    """The fields of a form: `approvers`, `managers`, `makers`, `heads`, and a need for each class, as `need.read`."""
+    """The fields of a form, named as in `!policy channel`, with a need for each class, as `need.read`."""
     managers = policy.managers or (Approver(APPROVERS),)
     people = (("approvers", policy.approvers), ("managers", managers))
     chosen = {
         name: each[0].id if each[0].id in (*ALONE, APPROVERS) and len(each) == 1 else NAMED for name, each in people
     }
     needs = {f"need.{risk}": policy.needs.get(risk, AGENTS) for risk in RISK_CLASSES}
-    switches = {"makers": policy.makers_approve, "heads": policy.posts_heads}
-    return {**chosen, **needs, **{name: "on" if is_on else "off" for name, is_on in switches.items()}}
+    cards = {"cards": policy.verbosity or AGENTS, "times": str(policy.times or "")}
+    return {
+        **chosen,
+        **needs,
+        **cards,
+        **{word: "on" if getattr(policy, name) else "off" for word, name in SWITCHES.items()},
+    }
 
 
-# The choices of each field of a form in chat, which lacks `heads`; their places stand in what the form carries.
+# The choices of each field of a form in chat, which lacks `heads`, `cards` and `times`; what the form carries has their
+# places.
 FIELD_CHOICES: Mapping[str, tuple[str, ...]] = {
     **{f"need.{risk}": tuple(CHOICES) for risk in RISK_CLASSES},
     "approvers": (ANYONE, OWNER, NAMED),
@@ -232,10 +238,12 @@ def channel_change(fields: FormValues) -> ChannelChange:
                 changes.append(partial(replace, approvers=(ALONE[value],)))
             case "managers", "approvers" | "anyone":
                 changes.append(partial(replace, managers=(ALONE[value],) if value in ALONE else ()))
-            case "makers", ("on" | "off"):
-                changes.append(partial(replace, makers_approve=ON_OFF[value]))
-            case "heads", ("on" | "off"):
-                changes.append(partial(replace, posts_heads=ON_OFF[value]))
+            case (("makers" | "heads"), ("on" | "off")):
+                changes.append(partial(replace, **{SWITCHES[name]: ON_OFF[value]}))
+            case "cards", _ if value == AGENTS or value in get_args(Verbosity):
+                changes.append(partial(replace, verbosity=None if value == AGENTS else cast("Verbosity", value)))
+            case "times", _ if value in ("", "off") or A_NUMBER.fullmatch(value):
+                changes.append(partial(replace, times=int(value) if A_NUMBER.fullmatch(value) else 0))
             case "need", _ if value in CHOICES and risk in RISK_CLASSES:
                 changes.append(needing(value, classes_of([risk])))
             case _:
@@ -256,6 +264,8 @@ def channel_policy_text(policy: ChannelPolicy) -> str:
         ),
         "" if policy.makers_approve else "Who made an agent does not approve its execute and publish commands",
         "Once a day the head of the decision log is posted in a thread" if policy.posts_heads else "",
+        f"Cards show {CARDS_SHOW[policy.verbosity]}" if policy.verbosity else "",
+        f"Cards offer Approve ×{policy.times} first" if policy.times else "",
         f"Who may change this: {changers}{f', and {policy.set_by}, who set it last' if policy.set_by else ''}",
         "All else is as each agent's policy has it. See also !budget channel, !reminders and !rules.",
     )

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
-from agent_core.model.decision import Policy
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Policy, Verbosity
 from agent_core.model.origin import Actor
 
 POLICY_KEY = "policy"  # the channel's preference that holds the policy
@@ -54,6 +54,8 @@ class ChannelPolicy:
     left to the policy of each agent. `makers_approve`: whether who made an agent may approve its `execute` and
     `publish` commands. `managers`: who may change this policy besides `set_by`; empty for the approvers.
     `posts_heads`: whether the head of the channel's decision log is posted in a thread once a day.
+    `verbosity`: what cards show, None for as each agent's policy has it. `times`: the N of Approve ×N that cards offer
+    first, 0 for the usual ones.
     `free_by`, `free_at`: who set each free class free, and when one was set free last.
     """
 
@@ -62,6 +64,8 @@ class ChannelPolicy:
     makers_approve: bool = True
     managers: tuple[Approver, ...] = ()
     posts_heads: bool = False
+    verbosity: Verbosity | None = None
+    times: int = 0
     set_by: Actor | None = None
     free_by: Mapping[RiskClass, Actor] = field(default_factory=dict)
     free_at: datetime | None = None
@@ -72,11 +76,10 @@ class ChannelPolicy:
 
     def narrow(self, policy: Policy) -> Policy:
         """An agent's own policy as it holds in this channel."""
-        if not self.needs:
-            return policy
         two = {*policy.two, *self.classes("two")}
         kept = (risk for risk in policy.free if risk not in two and self.needs.get(risk, "free") == "free")
-        return replace(policy, free=tuple(kept), two=tuple(risk for risk in RISK_CLASSES if risk in two))
+        both = tuple(risk for risk in RISK_CLASSES if risk in two)
+        return replace(policy, free=tuple(kept), two=both, verbosity=self.verbosity or policy.verbosity)
 
     def denied(self, risks: Iterable[RiskClass]) -> tuple[RiskClass, ...]:
         """Those of the classes that never run here."""
@@ -114,6 +117,8 @@ class ChannelPolicy:
             return "If only who made an agent may approve, they must be allowed to approve its execute and publish."
         if (two := self.classes("two")) and not self.may_be_two:
             return f"Two people approve {', '.join(two)}, so more than one person must be allowed to approve."
+        if self.times and not MIN_LEASE_COMMANDS <= self.times <= MAX_LEASE_COMMANDS:
+            return f"Approve ×N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {self.times}."
         return ""
 
     @property
@@ -146,6 +151,8 @@ def parse_channel_policy(text: str | None) -> ChannelPolicy:
             makers_approve=stored["makers_approve"] is True,
             managers=tuple(_approver(each) for each in stored["managers"]),
             posts_heads=stored.get("posts_heads") is True,
+            verbosity=shows if (shows := stored.get("verbosity")) in get_args(Verbosity) else None,
+            times=int(stored.get("times") or 0),
             set_by=stored_actor(stored["set_by"]) if stored["set_by"] else None,
             free_by={risk: stored_actor(actor) for risk, actor in stored["free_by"].items()},
             free_at=datetime.fromisoformat(stored["free_at"]) if stored["free_at"] else None,

@@ -91,13 +91,8 @@ POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_dete
 # connection exception, insufficient resources, operator intervention (57P01 to 57P05: shutdown, crash, starting up;
 # 57014: a statement took too long), system error, 25006: a standby accepts no writes, 25P03: a session was idle too
 # long, 55P03: a lock was not available in time.
-REFUSED = (
-    "authentication failed",
-    "no password supplied",
-    "does not exist",
-    "no pg_hba.conf entry",
-    "permission denied",
-)  # for good
+# What libpq says that is for good.
+REFUSED = "authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry", "permission denied"
 POSTGRES_UNAVAILABLE = ("08", "53", "57P", "57014", "58", "25006", "25P03", "55P03")
 
 

@@ -49,7 +49,7 @@ _EXPORTED = ("channel", "seq", "hash", "data", "texts")
 _CHECKED = ("id", "channel", "agent_id", "at", "seq", "is_listed", "data", "texts", "hash")
 _RECORDS = select(*(_stored(audit.c[name]) for name in _EXPORTED)).order_by(audit.c.channel, audit.c.seq)
 _CHAINED = _RECORDS.with_only_columns(*(_stored(audit.c[name]) for name in _CHECKED)).where(audit.c.seq.is_not(None))
-_HEADS = select(*map(_stored, audit_heads.c))
+_HEADS = select(*map(_stored, audit_heads.c)).order_by(audit_heads.c.channel)
 _OUTSIDE = (
     select(_stored(audit.c.channel), func.count().label("number"), func.max(audit.c.at, type_=Text).label("newest"))
     .where(audit.c.seq.is_(None))
@@ -119,12 +119,8 @@ async def check_log(url: str, kept: Heads) -> Sequence[ChannelReport]:
 
 async def read_heads(url: str) -> Heads:
     """The head of each channel's chain."""
-
-    def read(connection: Connection) -> Heads:
-        rows = connection.execute(select(audit_heads).order_by(audit_heads.c.channel))
-        return {row.channel: [(row.seq, row.hash)] for row in rows}
-
-    return await _on_log(url, read)
+    rows = await _on_log(url, lambda connection: connection.execute(_HEADS).all())
+    return {_name(row.channel): [(row.seq, row.hash)] for row in rows}
 
 
 async def export_log(url: str, channels: Sequence[str], write: Callable[[Iterator[ExportedRecord]], None]) -> None:

@@ -51,7 +51,7 @@ _IS_CHANNEL = audit_heads.c.channel == bindparam("in_channel")
 _HEAD = select(audit_heads.c.seq, audit_heads.c.hash).where(_IS_CHANNEL)
 _MOVE_HEAD = update(audit_heads).where(_IS_CHANNEL).values(seq=bindparam("new_seq"), hash=bindparam("new_hash"))
 _APPEND_LAST = (  # for a server: one round trip instead of two, which is a third of what the chain costs
-    insert(audit).values({name: bindparam(f"last_{name}") for name in audit.c.keys()}).add_cte(_MOVE_HEAD.cte("moved"))
+    insert(audit).values({each: bindparam(f"last_{each.name}") for each in audit.c}).add_cte(_MOVE_HEAD.cte("moved"))
 )
 
 _OLD = select(audit.c.id, audit.c.data).where(_OF_AGENT, audit.c.seq.is_(None))

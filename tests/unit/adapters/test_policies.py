@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.screens.cards import turn_card
 from adapters.typed.policies import (
     change_of_form,
     channel_change,
@@ -12,9 +13,15 @@ from adapters.typed.policies import (
     parse_policy_change,
 )
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.model.channel_policy import Approver, ChannelPolicy
+from agent_core.model.channel_policy import (
+    Approver,
+    ChannelPolicy,
+    parse_channel_policy,
+    serialise_channel_policy,
+)
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import PolicyChange
+from agent_core.testing.examples import a_turn, an_agent
 from tests.unit.adapters.test_management_commands import GUEST, a_stage, granted
 
 
@@ -89,6 +96,39 @@ def test_a_form_changes_what_its_person_changed_and_nothing_that_others_changed_
     for packed, wrong in (("x", {}), (packed_fields(fields_of_channel(shown)), {"free.read": "on", "two.read": "on"})):
         with pytest.raises(InvalidInput):
             change_of_form(packed, wrong)
+
+
+async def test_the_channel_says_how_much_cards_show_and_which_number_they_offer_first() -> None:
+    stage, agent = await a_stage()
+    await granted(stage, "policy", "channel cards brief")
+    said = (await granted(stage, "policy", "channel times 20")).text
+    assert "Cards show the text, the rest behind Thoughts\nCards offer Approve ×20 first" in said
+    card = turn_card(await stage.views.agent(agent.channel, agent.id), a_turn(agent))
+    times = [button.times for button in card.buttons if button.verb == "approve"]
+    assert (card.is_brief, times) == (True, [1, 20, 3, 5])
+    shown = fields_of_channel(policy := await stage.agent_settings.channel_policy(agent.channel))
+    assert (shown["cards"], shown["times"]) == ("brief", "20")
+    assert channel_change({"cards": "agents", "times": ""})(policy) == replace(policy, verbosity=None, times=0)
+    for wrong in ("times 1", "times 51", "times many", "cards none"):
+        with pytest.raises(InvalidInput):
+            await granted(stage, "policy", f"channel {wrong}")
+    said = (await granted(stage, "policy", "channel times off")).text
+    assert "Approve ×" not in said
+
+
+def test_the_operators_limit_holds_for_the_number_that_cards_offer_first() -> None:
+    agent = replace(an_agent(), read_policy=ChannelPolicy(times=20))
+    assert [button.times for button in turn_card(agent, a_turn(agent), 10).buttons if button.verb == "approve"] == [
+        1,
+        3,
+        5,
+        10,
+    ]
+
+
+def test_what_a_newer_release_stored_for_cards_leaves_them_to_the_agents() -> None:
+    stored = serialise_channel_policy(ChannelPolicy(verbosity="brief")).replace('"brief"', '"terse"')
+    assert parse_channel_policy(stored) == ChannelPolicy()
 
 
 @pytest.mark.proves("evidence:posted")
