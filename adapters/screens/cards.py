@@ -280,7 +280,7 @@ def _steps(plan: str) -> tuple[str, ...]:
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     cost, source = money(turn.usage.cost), (readable(f"command of {turn.source_name}"),) if turn.source else ()
     will_be = turn.is_open or turn.state in ("approved", "running")
-    is_simulated = will_be and agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks)
+    is_simulated = will_be and agent.simulates(turn)
     simulated = (SIMULATED,) if is_simulated or turn.is_simulated else ()
     if not turn.is_open:
         return (*source, *simulated, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))

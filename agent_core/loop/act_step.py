@@ -94,7 +94,7 @@ class ActStep:
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
         remark = self._replaced_text(turn) or remark
         people = await look_up_approvers(self.claim.surface, agent, turn)
-        if not _is_simulated(agent, turn):
+        if not agent.simulates(turn):
             await self.runner.keep_version(agent, turn)
         save = partial(self._save_start, turn.id, preview, remark, people)
         try:
@@ -109,7 +109,7 @@ class ActStep:
     def _may_run_again(self, agent: Agent, turn: Turn) -> bool:
         """Whether a command that was cut short runs again without asking: it only reads, or is simulated."""
         known = self.runner.commands.by_name.get(turn.call.name)
-        return _is_simulated(agent, turn) or (
+        return agent.simulates(turn) or (
             turn.only_reads and not turn.always_asks and not (known and known.spec.always_asks)
         )
 
@@ -176,7 +176,7 @@ class ActStep:
                 tracker,
                 live_output.display,
                 approved,
-                is_simulated=_is_simulated(agent, turn),
+                is_simulated=agent.simulates(turn),
             )
             try:
                 return await live_output.run(command)
@@ -261,11 +261,6 @@ class ActStep:
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)
-
-
-def _is_simulated(agent: Agent, turn: Turn) -> bool:
-    """Whether the turn's card says that its command is only simulated."""
-    return agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks)
 
 
 async def _require_turn(work: UnitOfWork, agent: Agent, turn_id: TurnId, state: TurnState) -> Turn:

@@ -165,7 +165,7 @@ class CommandRunner:
             spec = self.commands.get(call.name).spec
         except UnusableReply:
             return agent.dry_run
-        return agent.simulates(spec.risks, spec.source, always_asks=spec.always_asks)
+        return agent.simulates(spec)
 
     async def _run_command(self, call: CommandCall, context: CommandContext) -> Result:
         try:

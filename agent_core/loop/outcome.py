@@ -79,9 +79,7 @@ class Outcome:
 async def count_use(work: UnitOfWork, agent: Agent, made: Turn | None, now: datetime) -> None:
     """Count it, and say so if it was the last; raise Conflict if the rule ended since it was read."""
     decision = made.approvals[-1].decision if made and made.approvals else None
-    if made is None or not isinstance(decision, Approve) or not decision.rule_id:
-        return
-    if agent.simulates(made.risks, made.source, always_asks=made.always_asks):
+    if made is None or not isinstance(decision, Approve) or not decision.rule_id or agent.simulates(made):
         return
     before = await work.preferences.get(agent.channel, RULES_KEY)
     rules = {rule.id: rule for rule in parse_rules(before)}

@@ -1,6 +1,6 @@
 """The record of an agent: its fields and its changes (expose, claim, pay, become), its statuses, summary and model."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeAlias
 
 from agent_core.model.channel_policy import NO_POLICY, ChannelPolicy
 from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS
-from agent_core.model.command import RiskClass
+from agent_core.model.command import Judged
 from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
@@ -220,13 +220,14 @@ class Agent:
         """Who chose the classes that run without asking: the owner, unless somebody chose later."""
         return self.free_by or self.owner
 
-    def simulates(self, risks: Collection[RiskClass], source: str, *, always_asks: bool) -> bool:
-        """Whether it only says what such a command would do: it is a dry run, and the command may do more than read.
+    def simulates(self, command: Judged) -> bool:
+        """Whether it only says what the command would do: it is a dry run, and the command may do more than read.
 
         Of the commands of plugins and tool servers only those of the class read run, and none that always asks.
         """
-        only_reads = set(risks) <= {"read", "network"} and ("read" in risks or not source)
-        return self.dry_run and (always_asks or not only_reads)
+        risks, is_own = command.risks, not command.source
+        only_reads = set(risks) <= {"read", "network"} and ("read" in risks or is_own)
+        return self.dry_run and (command.always_asks or not only_reads)
 
     @property
     def is_at_rest(self) -> bool:

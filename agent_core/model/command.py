@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.origin import Actor
 
@@ -15,6 +15,19 @@ GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
 NO_DRY_RUN = "This is no dry run any more: propose it again if it is still needed."
 DIGEST_HEX_DIGITS = 32  # of the 100 characters that Discord allows in a button's custom_id
+
+
+class Judged(Protocol):
+    """What oversight knows of a command: its specification, or a turn that proposes it."""
+
+    @property
+    def risks(self) -> tuple[RiskClass, ...]: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def always_asks(self) -> bool: ...
 
 
 @dataclass(frozen=True, kw_only=True)

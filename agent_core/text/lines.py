@@ -15,7 +15,11 @@ def one_line(text: str, most: int = 2**31) -> str:
 
 def quoted(text: str, most: int) -> str:
     """Somebody's words on one line in quotation marks that they cannot close."""
-    return f"“{one_line(text, most).replace('“', chr(39)).replace('”', chr(39))}”"
+    return in_quotation_marks(one_line(text, most))
+
+
+def in_quotation_marks(text: str) -> str:
+    return f"“{text.replace('“', chr(39)).replace('”', chr(39))}”"
 
 
 def short_name(name: str) -> str:

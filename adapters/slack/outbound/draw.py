@@ -58,7 +58,7 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.controls import card_controls, element, link_button, main_element, turn_chooser
 from adapters.slack.outbound.message import Metadata, SlackMessage, metadata
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, in_quotation_marks
 
 MAX_INLINE_VALUE = 100
 BLOCK_OVERHEAD = 10  # of each text, for its structure
@@ -180,7 +180,7 @@ def _text(text: Text, accessory: Block | None) -> Iterator[Block]:
     if text.left and text.role in ("text", "quote"):
         said += f"\n… {text.left:,} more characters."
     if text.style == "said" and accessory:  # a quotation has no room for a button
-        said = f"“{said.replace('“', chr(39)).replace('”', chr(39))}”"
+        said = in_quotation_marks(said)
     if text.style == "quote" or (text.style == "said" and not accessory):
         yield rich(quoted(*pieces(said, MAX_TEXT)))
     elif text.style == "aside":

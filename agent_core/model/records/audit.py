@@ -101,7 +101,7 @@ class AuditEntry:
         `source`: name and version of the plugin or server that added the command, or "".
         """
         approval = turn.approvals[-1]
-        is_simulated = agent.simulates(turn.risks, turn.source, always_asks=turn.always_asks)
+        is_simulated = agent.simulates(turn)
         told = SIMULATED if is_simulated else f"command of {source}" if source else ""
         entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=told)
         return replace(

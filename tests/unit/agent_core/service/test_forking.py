@@ -12,6 +12,7 @@ import pytest
 from adapters.screens.cards import status_text, turn_card
 from adapters.screens.turn_lines import line_of
 from adapters.typed.management_commands import FORK
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import InvalidInput, NotAllowed, NotFound, NotPossible
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent, Finished
@@ -27,7 +28,7 @@ from agent_core.testing.files import InMemoryFiles, InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.toolset import versions
-from agent_core.toolset.registry import CommandContext
+from agent_core.toolset.registry import CommandContext, Commands
 
 
 def writing(text: str, name: str = "a.txt") -> str:
@@ -224,8 +225,11 @@ async def test_a_dry_run_forks_one_that_acts_and_reads_that_nothing_was_done() -
 )
 async def test_what_is_simulated(risks: tuple[RiskClass, ...], source: str, always_asks: bool, is_dry: bool) -> None:
     agent = await stage_of().create(dry_run=True)
-    assert agent.simulates(risks, source, always_asks=always_asks) is is_dry
-    assert not replace(agent, dry_run=False).simulates(risks, source, always_asks=always_asks)
+    spec = replace(
+        Commands.of(*FILE_COMMANDS).get("read_file").spec, risks=risks, source=source, always_asks=always_asks
+    )
+    assert agent.simulates(spec) is is_dry
+    assert not replace(agent, dry_run=False).simulates(spec)
 
 
 async def test_a_rejected_turn_comes_along_with_its_reason() -> None:
