@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from adapters.screens.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.screens.buttons import Button
+from adapters.screens.message.card_titles import CardTitle, title_of
 from adapters.screens.preview_repeats import IN_TITLE, STANDS_ABOVE, lines_instead, visible_preview
 from adapters.screens.question_form import question_buttons
 from adapters.screens.risk_labels import RiskLabel, alert_text, labels_of, risk_text
@@ -44,6 +45,8 @@ class Labelled:
 class Card:
     """A turn as people see it. `headline`: agent, turn number and command.
 
+    `title`, `action`: what the command does as people say it, alone and with who wants it or did it.
+
     `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
     `question`: the question to people about an interrupted command, or "".
     `details`: further thoughts; a brief card shows them behind a Thoughts button. `review`: the self-review, or "".
@@ -54,6 +57,8 @@ class Card:
     """
 
     turn: TurnId
+    title: CardTitle
+    action: str
     headline: str
     command: str
     number: int
@@ -117,10 +122,13 @@ class Card:
 def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> Card:
     """The card of a turn in its present state; `continuous_limit` is the operator's limit for Approve ×N."""
     thoughts, changes = turn.proposal.thoughts, argument_changes(turn, as_text)
+    labels, who = labels_of(turn.risks), readable(f"{unseparated(agent.title)}{_badge(agent)}")
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
         turn=turn.id,
-        headline=readable(f"{unseparated(agent.title)}{_badge(agent)} · turn {turn.number} · {turn.call.name}"),
+        title=(title := title_of(turn)),
+        action=_after_alert(labels, _action(who, title, turn)),
+        headline=f"{who} · turn {turn.number} · {readable(turn.call.name)}",
         command=turn.call.name,
         number=turn.number,
         state_parts=tuple(readable(part) if isinstance(part, str) else part for part in state_parts(turn)),
@@ -134,7 +142,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         is_brief=agent.policy_in_force.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments, turn.shown_preview),
         preview=visible_preview(turn.shown_preview, turn.call.arguments),
-        risks=labels_of(turn.risks),
+        risks=labels,
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
@@ -147,6 +155,11 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
             for each in changes
         ),
     )
+
+
+def _action(who: str, title: CardTitle, turn: Turn) -> str:
+    told = title.quoted_text
+    return f"{who} wants to {told[0].lower()}{told[1:]}" if turn.state == "proposed" else f"{who} · {told}"
 
 
 def _edits(turn: Turn, changes: Sequence[ArgumentChange]) -> str:

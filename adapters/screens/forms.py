@@ -26,8 +26,10 @@ from agent_core.model.turn import Turn
 
 NEW_AGENT_TITLE, FROM_PROMPT = "New agent", "From a prompt"
 APPROVERS = Option("anyone", "Anyone here"), Option("owner", "Only me", "Only I may approve")
-BRIEFLY = "The text only, the rest under Thoughts"
-VERBOSITIES = Option("full", "All thoughts"), Option("brief", BRIEFLY, f"Cards show {BRIEFLY[0].lower()}{BRIEFLY[1:]}")
+VERBOSITIES = (
+    Option("brief", "The text only, the rest under Thoughts"),
+    Option("full", "All thoughts", "Cards show all thoughts"),
+)
 FREE = tuple(Option(risk, risk, f"Run without asking: {risk}") for risk in RISK_CLASSES)
 TWO = tuple(Option(risk, risk, f"Two people approve: {risk}") for risk in RISK_CLASSES)
 REASONING = tuple(Option(effort, effort, f"Reasoning effort: {effort}") for effort in EFFORTS)
@@ -76,7 +78,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         Field("two", "Two people approve", "several of", "", ONE_IS_ENOUGH, options=TWO, chosen=two, is_extra=True),
         _one_of("approvers", "Who may approve", APPROVERS, approvers),
         Field("dry", "Dry run", "several of", options=(DRY,), chosen=dry, is_extra=True),
-        _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "full"),
+        _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "brief"),
     )
     return Form("new", NEW_AGENT_TITLE, "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)
 

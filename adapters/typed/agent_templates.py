@@ -79,7 +79,7 @@ def parse_template(key: str, text: str, source: str) -> AgentTemplate:
         effort=extras[f"{PREFIX}effort"],
         policy=Policy(
             approvers=cast("Approvers", extras[f"{PREFIX}approvers"] or "anyone"),
-            verbosity=cast("Verbosity", extras[f"{PREFIX}verbosity"] or "full"),
+            verbosity=cast("Verbosity", extras[f"{PREFIX}verbosity"] or "brief"),
         ),
     )
     try:

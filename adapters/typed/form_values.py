@@ -48,7 +48,7 @@ def policy_of(form: FormValues) -> Policy:
         approvers="owner" if form.get("approvers") == "owner" else "anyone",
         free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
         two=tuple(risk for risk in RISK_CLASSES if form.get(f"two.{risk}")),
-        verbosity="brief" if form.get("verbosity") == "brief" else "full",
+        verbosity="full" if form.get("verbosity") == "full" else "brief",
     )
 
 

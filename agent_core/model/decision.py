@@ -112,7 +112,7 @@ class Policy:
     approvers: Approvers = "anyone"
     free: tuple[RiskClass, ...] = ()
     two: tuple[RiskClass, ...] = ()
-    verbosity: Verbosity = "full"
+    verbosity: Verbosity = "brief"
 
 
 def two_problem(policy: Policy) -> str:

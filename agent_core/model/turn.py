@@ -411,12 +411,17 @@ def target_of(turn: Turn) -> str:
 
     The text belongs to no time: it is true before the command runs and afterwards. It is "" without arguments.
     """
+    lines = changed_lines(turn.shown_preview)
+    return one_line(f"{object_of(turn)}{f' · {lines}' if lines else ''}", MAX_TARGET_CHARACTERS)
+
+
+def object_of(turn: Turn) -> str:
+    """The main argument of a turn's command, with those that belong to it; "" without arguments."""
     values = {name: str(value) for name, value in turn.call.arguments.items() if _can_be_told(value)}
     main = next((name for name in MAIN_ARGUMENTS if name in values), next(iter(values), ""))
     joined = {**JOINED_ARGUMENTS, "filename": " → "} if main == "url" else JOINED_ARGUMENTS
     more = "".join(f"{joint}{values[name]}" for name, joint in joined.items() if name in values and name != main)
-    told = unseparated(f"{values.get(main, '')}{more}")
-    return one_line(f"{told}{_lines_changed(turn.shown_preview)}", MAX_TARGET_CHARACTERS)
+    return unseparated(f"{values.get(main, '')}{more}")
 
 
 def named_target_of(turn: Turn) -> str:
@@ -428,10 +433,10 @@ def _can_be_told(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and bool(str(value).strip())
 
 
-def _lines_changed(preview: Preview | None) -> str:
-    """The end of a diff's title: ` · +4 −1`."""
+def changed_lines(preview: Preview | None) -> str:
+    """The end of a diff's title: `+4 −1`."""
     end = preview.title.rpartition(" · ")[2] if preview and preview.kind == "diff" else ""
-    return f" · {end}" if end.startswith(("+", "−")) else ""
+    return end if end.startswith(("+", "−")) else ""
 
 
 def changes_file(turn: Turn, path: str) -> bool:

@@ -33,7 +33,7 @@ ROOMS: Mapping[str, Room] = {
     "capabilities": Room(16_470, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(870, ("agent_core/testing",)),
     "assembly": Room(450, ("agent_core",)),
-    "screens": Room(4_990, ("adapters",)),
+    "screens": Room(5_100, ("adapters",)),
     "slack and discord": Room(6_300, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_540, ("adapters/web", "adapters/terminal")),
     "bot": Room(3_450, ("bot",)),

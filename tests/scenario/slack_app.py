@@ -63,7 +63,7 @@ class Office:
 
     async def card(self, turn: int, *texts: str) -> Json:
         """The card of a turn, whole or folded, once it says all of this."""
-        named = re.compile(rf"· turn {turn} ·|^[✓✗–] {turn} ", re.MULTILINE)
+        named = re.compile(rf"(?:^|· )turn {turn} ·|^[✓✗–] {turn} ", re.MULTILINE)
 
         def found() -> Json | None:
             there = [card for card in self.cards() if named.search(text_of(card))]

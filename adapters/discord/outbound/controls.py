@@ -63,7 +63,7 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
 
 
 def card_controls(controls: Controls) -> list[Row]:
-    """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke."""
+    """The rows of a card in its current state: decisions, Stop and Revoke; Approve ×N; what shows more."""
     card = controls.card
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb in ("review", "fork")]
@@ -73,7 +73,7 @@ def card_controls(controls: Controls) -> list[Row]:
         first.append(Button("reply", controls.agent.id, shown=approve.shown))
     more: list[Pressable] = [*reviews, *controls.openings]
     chosen: list[Row] = [ui.ActionRow(_times(several, covered_parts(controls.turn)))] if several else []
-    return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)]), *rows([*map(element, stops)])]
+    return [*rows([*map(element, (*first, *stops))]), *chosen, *rows([*map(element, more)])]
 
 
 def turn_choosers(lines: Sequence[TurnLine]) -> Iterator[Row]:

@@ -105,14 +105,14 @@ def upload_button(agent: AgentId, path: str) -> UploadButton | None:
 
 
 def card_controls(controls: Controls, openings: Sequence[ViewButton] = ()) -> list[Block]:
-    """The buttons of a card in its current state, as blocks: the decisions, and apart from them Stop and Revoke.
+    """The buttons of a card in its current state, as blocks; Stop and Revoke are the last of their row.
 
-    `openings`: what shows more of the card. In an open card those of `IN_MENU` are behind the three dots.
+    `openings`: what shows more of the card. In an open card those of `IN_MENU` are behind the three dots, after Edit.
     """
     agent, card = controls.agent, controls.card
     is_open = card.tone in ("open", "busy")
     in_row = [each for each in openings if not (is_open and each.verb in IN_MENU)]
-    in_menu: list[Pressable] = [each for each in card.buttons if each.verb in ("review", "fork")]
+    in_menu: list[Pressable] = [each for each in card.buttons if each.verb in ("edit", "review", "fork")]
     in_menu += [each for each in openings if each not in in_row]
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     chosen = [element(each) for each in in_row if not is_open]
@@ -125,13 +125,11 @@ def card_controls(controls: Controls, openings: Sequence[ViewButton] = ()) -> li
             chosen.append(_times(each, several, covered_text(controls.turn)))
     chosen += [element(each) for each in in_row if is_open]
     menus = [menu(f"{PREFIX}more", *(option(each.label, str(each)) for each in in_menu))] if in_menu else []
-    (chosen or stops).extend(menus)
-    rows = [row for row in ((chosen, stops) if is_open else ([*chosen, *stops],)) if row]
+    row = [*chosen, *menus, *stops] if chosen else [*stops, *menus]
     if controls.earlier:
-        rows = rows or [[]]
-        rows[-1].append(turn_chooser(controls.earlier))
+        row.append(turn_chooser(controls.earlier))
     replies = [reply_box(agent, each.shown) for each in card.buttons if each.verb == "approve" and each.times == 1]
-    return [*(actions(*row) for row in rows), *replies]
+    return [*([actions(*row)] if row else []), *replies]
 
 
 def turn_chooser(lines: Sequence[TurnLine]) -> Block:

@@ -66,14 +66,14 @@ async def test_a_policy_is_shown_and_set() -> None:
         "Policy of Clerk:",
         "Who may approve: anyone here",
         "Every command asks",
-        "Cards show all thoughts",
+        "Cards show the text, the rest behind Thoughts",
     ]
     await granted(stage, "policy", "free read")
     assert (await granted(stage, "policy", "approvers owner")).text.splitlines() == [
         "Policy of Clerk:",
         "Who may approve: only @ana",
         "Runs without asking: read (chosen by @ana)",
-        "Cards show all thoughts",
+        "Cards show the text, the rest behind Thoughts",
     ]
     assert (await stage.views.agent(agent.channel, agent.id)).policy.free == ("read",)
 

@@ -107,13 +107,10 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
     assert lines(turn_message(AGENT, TURN)) == snapshot(
         [
             """\
-**Energy-GPT · turn 7 · write\\_to\\_file**
+**Energy-GPT wants to change “report.md” (+1 −1)**
 ○ waiting for a decision\
 """,
             "> ratings.csv has all three.",
-            "-# Plan: “write → finish”",
-            "-# Reasoning: “price leads”",
-            "-# Speak: “May I?”",
             """\
 **report.md · +1 −1**
 ```diff
@@ -127,11 +124,12 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 NXG looks cheapest.
 ```\
 """,
-            "-# write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "-# turn 7 · write\\_to\\_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "[Approve] approve:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Edit] edit:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Reject] reject:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Reply] reply:agent-ada:1:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Stop] stop:agent-ada:1",
             "[Approve ×3] approve:turn-agent-ada-0007:3:3ca6d9f834b0c3db219e2003f15d820b",
             "[Approve ×5] approve:turn-agent-ada-0007:5:3ca6d9f834b0c3db219e2003f15d820b",
             "[Approve ×10] approve:turn-agent-ada-0007:10:3ca6d9f834b0c3db219e2003f15d820b",
@@ -139,7 +137,7 @@ NXG looks cheapest.
             "[Self-review] review:turn-agent-ada-0007:1",
             "[Fork] fork:turn-agent-ada-0007:1",
             "[Always allow…] always allow:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
-            "[Stop] stop:agent-ada:1",
+            "[Thoughts] thoughts:turn-agent-ada-0007:1",
         ]
     )
 
@@ -158,7 +156,7 @@ def test_a_running_card_says_who_approved_and_keeps_stop_and_revoke() -> None:
     assert shown[0].endswith("● approved ×5 by @ana · running")
     assert "```\nline 1\nline 2\n```" in shown
     assert shown[-3:] == snapshot(
-        ["-# write · $0.012 · 3 of 5 left · granted by @ana", "[Stop] stop:agent-ada:1", "[Revoke] revoke:agent-ada:1"]
+        ["[Stop] stop:agent-ada:1", "[Revoke] revoke:agent-ada:1", "[Thoughts] thoughts:turn-agent-ada-0007:1"]
     )
 
 
@@ -166,7 +164,7 @@ def test_a_done_card_is_short_and_has_the_first_and_last_lines_of_its_result() -
     assert lines(turn_message(AGENT, done("\n".join(map(str, range(30)))))) == snapshot(
         [
             """\
-**Energy-GPT · turn 7 · write\\_to\\_file**
+**Energy-GPT · Change “report.md” (+1 −1)**
 ✓ done · approved by @ana, <t:1773489600:f>\
 """,
             "-# “ratings.csv has all three.”",
@@ -189,7 +187,7 @@ def test_a_done_card_is_short_and_has_the_first_and_last_lines_of_its_result() -
 ```
 -# … Show all has the rest.\
 """,
-            "-# write · $0.012",
+            "-# turn 7 · write\\_to\\_file · write · $0.012",
             "[Show all] show all:turn-agent-ada-0007:1",
         ]
     )
@@ -203,7 +201,7 @@ def test_an_interrupted_card_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
     shown = lines(turn_message(AGENT, interrupted))
     assert "Did it run?" in shown[0]
-    assert [line.partition("]")[0] for line in shown[-4:]] == ["[Run again", "[It ran", "[Skip", "[Stop"]
+    assert [line.partition("]")[0] for line in shown[-5:]] == ["[Run again", "[It ran", "[Skip", "[Stop", "[Thoughts"]
 
 
 def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:
@@ -460,4 +458,4 @@ async def test_a_proposal_can_be_replied_to_whatever_the_limit_of_commands(limit
     agent = an_agent(channel=channel, thread=ThreadRef(channel, "3"))
     view = ready(turn_message(agent, a_turn(agent, channel=channel), continuous_limit=limit))
     labels = [each.label for each in view.walk_children() if isinstance(each, discord.ui.Button)]
-    assert (labels[:4], labels[-1]) == (["Approve", "Edit", "Reject", "Reply"], "Stop")
+    assert labels[:5] == ["Approve", "Edit", "Reject", "Reply", "Stop"]

@@ -178,35 +178,26 @@ def test_a_proposal_to_write_a_file() -> None:
                         {
                             "type": "rich_text_section",
                             "elements": [
-                                {"type": "text", "text": "Energy-GPT · turn 7 · write_to_file", "style": {"bold": True}}
+                                {
+                                    "type": "text",
+                                    "text": "Energy-GPT wants to change “report.md” (+1 −1)",
+                                    "style": {"bold": True},
+                                }
                             ],
                         }
                     ],
                 },
                 {
-                    "type": "rich_text",
-                    "elements": [
-                        {
-                            "type": "rich_text_quote",
-                            "elements": [{"type": "text", "text": "ratings.csv has all three."}],
-                        }
-                    ],
+                    "type": "section",
+                    "text": {"type": "plain_text", "text": "“ratings.csv has all three.”", "emoji": False},
+                    "expand": True,
+                    "accessory": {
+                        "type": "button",
+                        "text": {"type": "plain_text", "text": "Thoughts", "emoji": False},
+                        "action_id": "signoff.thoughts",
+                        "value": "thoughts:turn-agent-ada-0007:1",
+                    },
                 },
-                {
-                    "type": "context",
-                    "elements": [
-                        {"type": "plain_text", "text": "Plan: “write the comparison → finish”", "emoji": False}
-                    ],
-                },
-                {
-                    "type": "context",
-                    "elements": [{"type": "plain_text", "text": "Reasoning: “price-to-book leads”", "emoji": False}],
-                },
-                {
-                    "type": "context",
-                    "elements": [{"type": "plain_text", "text": "Criticism: “be brief”", "emoji": False}],
-                },
-                {"type": "context", "elements": [{"type": "plain_text", "text": "Speak: “May I?”", "emoji": False}]},
                 {
                     "type": "rich_text",
                     "elements": [
@@ -252,7 +243,7 @@ NXG looks cheapest.\
                     "elements": [
                         {
                             "type": "plain_text",
-                            "text": "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+                            "text": "turn 7 · write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
                             "emoji": False,
                         }
                     ],
@@ -292,12 +283,6 @@ NXG looks cheapest.\
                         },
                         {
                             "type": "button",
-                            "text": {"type": "plain_text", "text": "Edit", "emoji": False},
-                            "action_id": "signoff.edit",
-                            "value": "edit:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
-                        },
-                        {
-                            "type": "button",
                             "text": {"type": "plain_text", "text": "Reject", "emoji": False},
                             "action_id": "signoff.reject",
                             "value": "reject:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
@@ -306,6 +291,10 @@ NXG looks cheapest.\
                             "type": "overflow",
                             "action_id": "signoff.more",
                             "options": [
+                                {
+                                    "text": {"type": "plain_text", "text": "Edit", "emoji": False},
+                                    "value": "edit:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
+                                },
                                 {
                                     "text": {"type": "plain_text", "text": "Self-review", "emoji": False},
                                     "value": "review:turn-agent-ada-0007:1",
@@ -320,11 +309,6 @@ NXG looks cheapest.\
                                 },
                             ],
                         },
-                    ],
-                },
-                {
-                    "type": "actions",
-                    "elements": [
                         {
                             "type": "button",
                             "text": {"type": "plain_text", "text": "Stop", "emoji": False},
@@ -342,7 +326,7 @@ NXG looks cheapest.\
                                 "deny": {"type": "plain_text", "text": "Keep going", "emoji": False},
                                 "style": "danger",
                             },
-                        }
+                        },
                     ],
                 },
                 {
@@ -377,21 +361,17 @@ def test_a_command_that_runs_under_a_lease() -> None:
             "Energy-GPT · turn 7 · write_to_file · approved ×5 by @ana · running · report.md · +1 −1",
             [
                 """\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 ● approved ×5 by @ana · running\
 """,
-                "> ratings.csv has all three.",
-                "Plan: “write the comparison → finish”",
-                "Reasoning: “price-to-book leads”",
-                "Criticism: “be brief”",
-                "Speak: “May I?”",
+                "“ratings.csv has all three.” [Thoughts]",
                 """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-                "write · $0.012 · 3 of 5 left · granted by @ana",
+                "turn 7 · write_to_file · write · $0.012 · 3 of 5 left · granted by @ana",
                 "[Stop] [Revoke]",
             ],
         )
@@ -405,7 +385,7 @@ def test_a_long_result() -> None:
             "Energy-GPT · turn 7 · write_to_file · done · approved by @ana, 12:00 UTC · report.md · +1 −1",
             [
                 """\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 ✓ done · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
                 "“ratings.csv has all three.”",
@@ -425,7 +405,7 @@ line 37
 line 38
 line 39|… Show all has the rest.\
 """,
-                "write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
         )
@@ -439,23 +419,18 @@ def test_a_command_that_may_have_run() -> None:
     assert read(message.blocks) == snapshot(
         [
             """\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 ○ interrupted: the process died while this ran, so it may have run. Did it run?\
 """,
-            "> ratings.csv has all three.",
-            "Plan: “write the comparison → finish”",
-            "Reasoning: “price-to-book leads”",
-            "Criticism: “be brief”",
-            "Speak: “May I?”",
+            "“ratings.csv has all three.” [Thoughts]",
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-            "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
-            "[Run again] [It ran] [Skip]",
-            "[Stop]",
+            "turn 7 · write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "[Run again] [It ran] [Skip] [Stop]",
         ]
     )
 
@@ -463,7 +438,7 @@ NXG looks cheapest.|\
 def test_a_stop_is_no_failure_and_says_its_own_time() -> None:
     stopped = TURN.decide(Approve(), by=BEN, at=NOON).start(NOON).stop(ANA, LATER)
     assert read(turn_message(AGENT, stopped).blocks)[0] == snapshot("""\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 – stopped by @ana, (14 Mar 2026, 12:05 UTC) · approved by @ben, (14 Mar 2026, 12:00 UTC)\
 """)
 
@@ -472,7 +447,7 @@ def test_the_newest_card_under_a_lease_can_have_it_revoked_when_it_is_done() -> 
     under_lease = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).finish(Succeeded("Written."), LATER)
     agent = replace(AGENT, lease=LEASE, turns=TURN.number)
     assert read(turn_message(agent, under_lease).blocks)[-2:] == snapshot(
-        ["write · $0.012 · 3 of 5 left · granted by @ana", "[Show all] [Revoke]"]
+        ["turn 7 · write_to_file · write · $0.012 · 3 of 5 left · granted by @ana", "[Show all] [Revoke]"]
     )
     assert parse_action(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
 
@@ -484,33 +459,33 @@ def test_what_was_rejected_or_failed_or_withdrawn_is_one_short_card() -> None:
         [
             [
                 """\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 ✗ rejected by @ben, (14 Mar 2026, 12:00 UTC) · “Leave out coal”\
 """,
                 "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
-                "write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
             [
                 """\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 ✗ failed · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
                 "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
                 "|Error: No room is left.|",
-                "write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
             [
                 """\
-Energy-GPT · turn 7 · write_to_file
+Energy-GPT · Change “report.md” (+1 −1)
 – withdrawn: stopped by @ben, (14 Mar 2026, 12:05 UTC)\
 """,
                 "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
-                "write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
         ]
@@ -785,7 +760,7 @@ def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
 
 
 def test_a_card_without_thoughts_or_arguments_is_a_card() -> None:
-    assert read(turn_message(AGENT, asking({})).blocks)[:2] == ["Energy-GPT · turn 7 · any_command", "No arguments."]
+    assert read(turn_message(AGENT, asking({})).blocks)[:2] == ["Energy-GPT wants to run any_command", "No arguments."]
 
 
 def test_a_remark_and_a_model_label_are_on_the_card() -> None:
@@ -833,12 +808,12 @@ def test_a_short_result_needs_no_button() -> None:
     assert read(turn_message(AGENT, read_it).blocks) == snapshot(
         [
             """\
-Energy-GPT · turn 7 · any_command
+Energy-GPT · Run any_command “a”
 ✓ done · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
             "path: a",
             "|one line|",
-            "read · $0.012",
+            "turn 7 · any_command · read · $0.012",
         ]
     )
 
@@ -889,7 +864,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
         ]
     )
     chosen = [part.get("initial_option", {}).get("value") for part in elements(view["blocks"])]
-    assert chosen[-3:] == ["owner", None, "full"]
+    assert chosen[-3:] == ["owner", None, "brief"]
     assert (view["callback_id"], place_of(view)) == ("signoff.new", FormContext(CHANNEL.key, CHANNEL.key, "1700.1"))
 
 

@@ -163,12 +163,12 @@ async def test_two_people_who_change_it_from_one_form_keep_what_the_other_change
     agent = await stage.create(policy=Policy(free=("read", "network")))
     shown = agent.policy
     await set_policy(stage, agent, PolicyChange.between(shown, Policy(free=("read",))), BEN)
-    changed = replace(shown, verbosity="brief", free=("read", "write", "network"))
+    changed = replace(shown, verbosity="full", free=("read", "write", "network"))
     agent = await set_policy(stage, agent, PolicyChange.between(shown, changed))
-    assert agent.policy == Policy(verbosity="brief", free=("read", "write"))
+    assert agent.policy == Policy(verbosity="full", free=("read", "write"))
     assert (await notices(stage, agent))[-2:] == [
         "@ben set the policy: asks again: network.",
-        "@ana set the policy: runs without asking: write; cards show the text, the rest behind Thoughts.",
+        "@ana set the policy: runs without asking: write; cards show all thoughts.",
     ]
 
 

@@ -1,0 +1,96 @@
+"""What a command does as people say it: a verb with its object, an icon, and how many lines change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import one_line
+from agent_core.model.turn import Turn, changed_lines, object_of
+from agent_core.text.lines import quoted
+
+MAX_OBJECT, MAX_QUOTED = 140, 80  # UTF-16 units
+OTHERS_ICON = "plug"  # of commands of plugins and tool servers
+# Of Signoff's own commands: an icon of Lucide, and the verb that stands before what the command works on.
+VERBS: Mapping[str, tuple[str, str]] = {
+    "write_to_file": ("file-pen", "Change"),
+    "append_to_file": ("file-pen", "Add to"),
+    "read_file": ("file-text", "Read"),
+    "list_files": ("folder", "List files in"),
+    "search_files": ("search", "Search files for"),
+    "delete_file": ("trash-2", "Delete"),
+    "google": ("search", "Search the web for"),
+    "browse_website": ("globe", "Read"),
+    "get_text_summary": ("globe", "Summarise"),
+    "get_hyperlinks": ("globe", "List the links of"),
+    "download_file": ("download", "Download"),
+    "clone_repository": ("git-branch", "Clone"),
+    "memory_add": ("brain", "Remember"),
+    "memory_recall": ("brain", "Recall"),
+    "memory_list": ("brain", "List its memory"),
+    "memory_forget": ("brain", "Forget memory"),
+    "ingest_file": ("brain", "Remember all of"),
+    "read_turn": ("file-text", "Read turn"),
+    "start_agent": ("users", "Start helper"),
+    "message_agent": ("users", "Message helper"),
+    "list_agents": ("users", "List its helpers"),
+    "delete_agent": ("trash-2", "Delete helper"),
+    "analyze_code": ("code-xml", "Analyse"),
+    "improve_code": ("code-xml", "Improve"),
+    "write_tests": ("code-xml", "Write tests for"),
+    "execute_python_file": ("terminal", "Run"),
+    "execute_shell": ("terminal", "Run"),
+    "execute_shell_popen": ("terminal", "Start"),
+    "list_processes": ("terminal", "List processes"),
+    "end_process": ("terminal", "End process"),
+    "generate_image": ("image", "Draw"),
+    "read_audio_from_file": ("audio-lines", "Transcribe"),
+    "speak": ("audio-lines", "Say"),
+    "view_image": ("image", "Look at"),
+    "send_tweet": ("send", "Post"),
+    "do_nothing": ("clock", "Wait"),
+    "task_complete": ("flag", "Finish"),
+}
+NEW_FILE, WHOLE_FOLDER = ("file-plus", "Write"), "its folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardTitle:
+    """A command in words. `object`: what it works on; `is_code`: a line of a shell. `added`, `removed`: `+5`, `−11`."""
+
+    icon: str
+    verb: str
+    object: str = ""
+    is_code: bool = False
+    added: str = ""
+    removed: str = ""
+
+    @property
+    def text(self) -> str:
+        """The title on one line."""
+        return " ".join(filter(None, (self.verb, self.object, self.added, self.removed)))
+
+    @property
+    def quoted_text(self) -> str:
+        """The title where nothing but quotation marks tells the object, which the model chose, from our words."""
+        about = quoted(self.object, MAX_QUOTED) if self.object else ""
+        changed = f"({' '.join(filter(None, (self.added, self.removed)))})" if self.added else ""
+        return " ".join(filter(None, (self.verb, about, changed)))
+
+
+def title_of(turn: Turn) -> CardTitle:
+    """The title of a turn's card. A command that is not Signoff's own keeps its name."""
+    name = turn.call.name
+    others = OTHERS_ICON, f"Run {one_line(name)}"
+    icon, verb = others if turn.source else VERBS.get(name, others)
+    preview = turn.shown_preview
+    if name == "write_to_file" and preview and " · new file" in preview.title:
+        icon, verb = NEW_FILE
+    about = cut(one_line(object_of(turn)).removeprefix("https://"), MAX_OBJECT)
+    if name == "list_files" and not about:
+        about = WHOLE_FOLDER
+    if name in ("memory_list", "list_agents", "do_nothing", "task_complete"):
+        about = ""
+    added, _, removed = changed_lines(preview).partition(" ")
+    removed = "" if removed == "−0" else removed
+    is_code = name in ("execute_shell", "execute_shell_popen")
+    return CardTitle(icon=icon, verb=verb, object=about, is_code=is_code, added=added, removed=removed)
