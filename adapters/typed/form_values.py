@@ -118,14 +118,14 @@ def times_of(text: str) -> int:
 
 def parse_limits(text: str, now: datetime) -> LeaseLimits:
     """The limits after the number of Approve ×N, such as `until 18:00 $2 only read`; raise InvalidInput. In UTC."""
-    words, limits = text.replace(",", " ").split(), NO_LIMITS
+    words, limits = text.casefold().replace(",", " ").split(), NO_LIMITS
     while words:
-        word = words.pop(0).casefold()
+        word = words.pop(0)
         if word == "until" and words:
             limits = replace(limits, until=_time_of(words.pop(0), now))
         elif word.startswith("$") and word != "$":
             limits = replace(limits, dollars=dollars(word))
-        elif word == "only" and words and all(each.casefold() in RISK_CLASSES for each in words):
+        elif word == "only" and words and all(each in RISK_CLASSES for each in words):
             limits = replace(limits, only=tuple(risk for risk in RISK_CLASSES if risk in words))
             words = []
         else:

@@ -94,7 +94,7 @@ class ActStep:
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
         remark = self._replaced_text(turn) or remark
         people = await look_up_approvers(self.claim.surface, agent, turn)
-        if not agent.simulates(turn):
+        if turn.started_at is None and not agent.simulates(turn):
             await self.runner.keep_version(agent, turn)
         save = partial(self._save_start, turn.id, preview, remark, people)
         try:

@@ -145,8 +145,8 @@ class CommandRunner:
         return self._kept(await chain(call, context))
 
     async def tell(self, agent: Agent, turn: Turn) -> None:
-        """Tell the observers of a turn whose result the loop saved."""
-        for observe in self.extensions.observers:
+        """Tell the observers of a turn whose result the loop saved; those of plugins take no part in a dry run."""
+        for observe in () if agent.dry_run else self.extensions.observers:
             await observe(agent, turn)
 
     async def stop_background(self, agent_id: AgentId) -> None:

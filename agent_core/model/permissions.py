@@ -106,6 +106,8 @@ class Condition:
     def fits(self, arguments: Mapping[str, object]) -> bool | None:
         """Whether the argument was given, and is so; None for what can be read in more than one way."""
         value = arguments.get(self.argument)
+        if self.kind == "in" and value is None:
+            return None  # commands that take a folder then take the whole one
         if not isinstance(value, str):
             return self.kind == "is" and value is not None and json.dumps(value) == self.value
         match self.kind:
@@ -253,7 +255,7 @@ def _is_usable(condition: Condition) -> bool:
     match condition.kind:
         case "in":
             parts = condition.value.split("/")
-            is_all = set(parts) == {"**"}
+            is_all = set(condition.value) <= set("*?/")
             return not is_all and _is_plain_path(condition.value) and len(parts) <= MAX_PARTS and parts.count("**") <= 2
         case "on":
             host, found = condition.value, PLAIN_URL.fullmatch(f"https://{condition.value}")
@@ -304,13 +306,17 @@ def _is_plain_path(path: str) -> bool:
 
 
 def _is_in(path: str, pattern: str) -> bool | None:
-    """Whether the path fits the pattern, part by part: `*` within a name, `**` for any number of folders."""
-    if path.count("/") > MAX_FOLDERS:
+    """Whether the path fits the pattern, part by part: `*` within a name, `**` for any number of folders.
+
+    None for a path that can be read in two ways, and for a folder that may hold what fits.
+    """
+    plain, patterns = _without_dots(path), pattern.split("/")
+    if path.count("/") > MAX_FOLDERS or not (_is_plain_path(plain) or not plain):
         return None
-    if _is_plain_path(path):
-        return _parts_fit(path.split("/"), pattern.split("/"))
-    plain = _without_dots(path)
-    return False if _is_plain_path(plain) and not _parts_fit(plain.split("/"), pattern.split("/")) else None
+    parts = plain.split("/") if plain else []
+    if _parts_fit(parts, patterns):
+        return True if path == plain else None
+    return None if _may_hold(parts, patterns) else False
 
 
 def _parts_fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
@@ -322,18 +328,33 @@ def _parts_fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
     return bool(parts) and fnmatchcase(parts[0], first) and _parts_fit(parts[1:], rest)
 
 
+def _may_hold(folder: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Whether the folder is above what fits, as far as the patterns name each part of it."""
+    if not folder:
+        return True
+    first, *rest = patterns or [""]
+    return not rest if first == "**" else fnmatchcase(folder[0], first) and _may_hold(folder[1:], rest)
+
+
+def _are_in_order(words: Sequence[str], given: Sequence[str]) -> bool:
+    """Whether all the words are given in this order, with others between them or not."""
+    rest = iter(given)
+    return all(word in rest for word in words)
+
+
 def _begins_with(line: str, words: Sequence[str]) -> bool | None:
     """Whether a shell line consists of plain words, of which these are the first; the program is no assignment.
 
-    None for another line that may run the program: behind another one, by its path, or in words that are not plain, of
-    which one is a pattern of its name. A name that is put together from variables is not recognised.
+    None for another line that may run the program: behind another one, by its path, with other words between, or in
+    words that are not plain, of which one is a pattern of its name. A name that is put together from variables is not
+    recognised.
     """
     given, first = line.split(" "), words[0].rpartition("/")[2]
     if all(PLAIN_WORD.fullmatch(word) for word in given) and "=" not in given[0]:
         if given[: len(words)] == list(words):
             return True
-        behind = ((word.rpartition("/")[2], *given[at + 1 : at + len(words)]) for at, word in enumerate(given))
-        return None if (first, *words[1:]) in behind else False
+        programs = (at for at, word in enumerate(given, start=1) if word.rpartition("/")[2] == first)
+        return None if any(_are_in_order(words[1:], given[at:]) for at in programs) else False
     named = re.split(r"[\s;|&(){}<>=]+", re.sub(r"\\\n|[\\'\"`]|\$[@*]", "", line))
     names = (word.rpartition("/")[2][:MAX_VALUE_CHARACTERS] for word in named)
     return None if any(re.search(r"\w", name) and fnmatchcase(first, name) for name in names) else False

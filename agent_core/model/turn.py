@@ -301,11 +301,12 @@ class Turn:
         """Approve the interrupted command once more, as the card shows it.
 
         An edited command becomes the proposal, with the preview that it started with, so that nothing else runs.
+        `started_at` stays: its files are no longer those of before it.
         """
         self._require_interrupted()
         proposal = replace(self.proposal, call=self.call, preview=self.shown_preview)
         approvals = (Approval(by, at, Approve()),)
-        return replace(self, state="approved", result=None, started_at=None, approvals=approvals, proposal=proposal)
+        return replace(self, state="approved", result=None, approvals=approvals, proposal=proposal)
 
     def settle(self, result: Result, by: Actor, at: datetime) -> Self:
         """End an interrupted command with the result that a person gave."""

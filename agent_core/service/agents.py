@@ -236,7 +236,7 @@ class AgentDecisions(TransactionalService):
                 require_one_person(turn, settlement)
             answered = settle_turn(turn, settlement, by=origin.by, at=self.clock.now())
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
-            if agent.lease and answered.state == "done" and agent.lease.counts(turn):  # it may have run
+            if agent.lease and answered.state in ("done", "approved") and agent.lease.counts(turn):  # it may have run
                 changed = replace(changed, lease=agent.lease.spend())
             work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
             work.turns.save(answered)
