@@ -120,9 +120,10 @@ class CoreChat:
         """Where cards are shown."""
         return self.stage.shown
 
-    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
         """Make the agent."""
-        draft = AgentDraft(name=name, role=role, goals=goals, policy=Policy(free=tuple(free)))  # type: ignore[arg-type]
+        policy = Policy(free=tuple(free))  # type: ignore[arg-type]
+        draft = AgentDraft(name=name, role=role, goals=goals, policy=policy, dry_run=dry)
         self.agent = await self.stage.service.lifecycle.create(draft, self.stage.origin(self.person))
 
     async def asks_for_a_form(self, _behind: str) -> str:

@@ -129,12 +129,13 @@ class GuildChat:
     answers: list[str] = field(default_factory=list)
     may_write: bool = True
 
-    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
         """Type the command and fill in the form."""
         self.name = name
         shown = await self.person.slash(self.guild.general, "agent new")
         filled = {"name": name, "role": role, "goals": "\n".join(goals)}
-        chosen = {"more": [f"free.{each}" for each in free]} if free else {}
+        more = [*(f"free.{each}" for each in free), *(["dry.run"] if dry else [])]
+        chosen = {"more": more} if more else {}
         sent = await submitted(self.person, shown, filled, chosen)
         assert sent.response
         assert "was created" in text_of(sent.response.message)

@@ -125,9 +125,9 @@ class PageChat:
         """The page that came after what was sent last."""
         return self.answers[-1] if self.answers else ""
 
-    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
         """Fill in the form and follow where it leads."""
-        fields = {"name": name, "role": role, "goals": "\r\n".join(goals), **free_fields(free)}
+        fields = {"name": name, "role": role, "goals": "\r\n".join(goals), **free_fields(free), **({"dry.run": "on"} if dry else {})}
         async with self.session.post(f"{self.base}/c/web/local/general/new", data=fields) as answer:
             assert answer.status == 200, await answer.text()
             self.path = answer.url.path

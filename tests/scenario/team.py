@@ -105,12 +105,13 @@ class SlackChat:
     seen: set[tuple[str, str]] = field(default_factory=set)
     answers: list[str] = field(default_factory=list)
 
-    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
         """Type the command and fill in the form."""
         self.name = name
         await self.person.types("/agent", "new", self.office.general)
         form = await self.office.form(self.person, "New agent")
         filled = {"Name": name, "Role": role, "Goals": "\n".join(goals), "Run without asking": list(free)}
+        filled["Dry run"] = ["Only simulate what changes or sends something"] if dry else []
         sent = await self.person.submits(form, filled)
         assert sent.is_acknowledged
         assert not sent.body, sent

@@ -90,10 +90,10 @@ class DeskChat:
             yield chat
             chat.lines.put_nowait(None)
 
-    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
         """Start the program."""
         assert not free, "no option of the program lets a class run without asking"
-        self.options = SoloOptions(draft=AgentDraft(name=name, role=role, goals=goals))
+        self.options = SoloOptions(draft=AgentDraft(name=name, role=role, goals=goals, dry_run=dry))
         self.tasks.create_task(self._sit())
 
     async def asks(self, *commands: str) -> DeskCard:

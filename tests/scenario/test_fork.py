@@ -55,6 +55,19 @@ async def test_a_fork_goes_on_from_an_earlier_turn_in_a_thread_of_its_own(surfac
         assert await scene.stage.workspaces.of(third).read("notes.md") == b"two\n"
 
 
+@pytest.mark.proves("dry-run:simulates")
+@on_each_surface("dry runs", slow=("web",))
+async def test_a_dry_run_proposes_on_every_surface_and_changes_nothing(surface: Name, tmp_path: Path) -> None:
+    async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), DONE), tmp_path) as scene:
+        await scene.ana.new_agent("Clerk", "keeps notes", "Write a report", dry=True)
+        card = await scene.ana.asks("write_to_file")
+        assert "dry run: only simulated" in card.text
+        await card.press("Approve")
+        await (await scene.ana.asks("task_complete")).press("Approve")
+        assert await scene.ana.sees("done")
+        assert await scene.stage.workspaces.of(await scene.agent()).list_files() == ()
+
+
 @pytest.mark.proves("dry-run:for-real")
 async def test_a_dry_run_of_the_page_becomes_one_that_acts(tmp_path: Path) -> None:
     model = ScriptedModel(writing("notes.md", "one\n"), DONE, writing("notes.md", "one\n"), WAIT)

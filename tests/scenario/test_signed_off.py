@@ -41,9 +41,9 @@ def on_each_surface(story: str = "", slow: tuple[Name, ...] = ()) -> pytest.Mark
     return pytest.mark.parametrize("surface", marked)
 
 
-async def clerk(scene: Scene, **settings: tuple[str, ...]) -> Chat:
+async def clerk(scene: Scene, free: tuple[str, ...] = ()) -> Chat:
     """Ana's chat with the Clerk, whom she has just made."""
-    await scene.ana.new_agent("Clerk", "keeps notes", "Write a report", **settings)
+    await scene.ana.new_agent("Clerk", "keeps notes", "Write a report", free=free)
     return scene.ana
 
 
