@@ -63,8 +63,7 @@ class Capability:
 
 def provided_finding(name: str, by: str, variable: str) -> Finding:
     """The finding on something that a service provides; `by` is the service, or "" if none is set."""
-    nothing = "nothing is set for them" if name.endswith("s") else "nothing is set for it"
-    return Finding(name=name, state="on" if by else "off", why=f"by {by}" if by else nothing, variable=variable)
+    return Finding(name=name, state="on" if by else "off", why=f"by {by}" if by else "", variable=variable)
 
 
 async def answer_or(late: L, probe: Callable[[], Awaitable[T]], more: float = 0) -> T | L:

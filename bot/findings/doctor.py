@@ -11,7 +11,7 @@ from adapters.screens.visible_text import one_line
 from adapters.typed.agent_templates import load_templates
 from agent_core.capabilities.capability import Capability, Finding, answer_or, silent
 from agent_core.capabilities.models.settings import FEATURE as MODELS
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, listed
 from bot.capabilities import Capabilities
 from bot.findings.mcp_clients import mcp_finding
 from bot.findings.plugins import extension_findings
@@ -92,9 +92,16 @@ async def _findings_of(features: Sequence[Capability]) -> dict[str, Iterable[Fin
 
 
 def report(found: Sequence[Finding]) -> str:
-    """One line for each finding: name, state, reason, and what changes it."""
+    """A sentence on the whole, then a line for each finding: name, state, reason, and what changes it."""
     width = max((len(finding.name) for finding in found), default=0)
-    return "\n".join(_line(finding, width) for finding in found)
+    return "\n".join((_summary(found), "", *(_line(finding, width) for finding in found)))
+
+
+def _summary(found: Sequence[Finding]) -> str:
+    faults, warnings = ([each.name for each in found if each.state == state] for state in ("fault", "warn"))
+    looks = f"{counted(len(warnings), 'thing')} to look at: {listed(warnings)}." if warnings else ""
+    begins = f"Not ready. {counted(len(faults), 'thing')} to mend: {listed(faults)}." if faults else "Ready."
+    return " ".join(filter(None, (begins, looks)))
 
 
 async def _platform(settings: Settings, platform: ChatPlatform, probes: Probes) -> Finding:
@@ -183,8 +190,8 @@ def _open_files(settings: Settings) -> tuple[Finding, ...]:
 
 
 def _line(finding: Finding, width: int) -> str:
-    variable = f" · {finding.variable}" if finding.variable else ""
-    return f"{finding.name:<{width}}  {finding.state:<5}  {one_line(finding.why)}{variable}"
+    told = " · ".join(filter(None, (one_line(finding.why), finding.variable)))
+    return f"{finding.name:<{width}}  {finding.state:<5}  {told}"
 
 
 def templates_finding(folder: Path | None) -> Finding:

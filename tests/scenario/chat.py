@@ -92,7 +92,9 @@ class DayChat(Protocol):
 class Chat(DayChat, Protocol):
     """The same with whatever a story needs besides."""
 
-    async def new_agent(self, name: str, role: str, /, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
+    async def new_agent(
+        self, name: str, role: str, /, *goals: str, free: Sequence[str] = (), dry: bool = False
+    ) -> None:
         """Fill in the form of a new agent; commands of the `free` classes are to run without asking."""
         ...
 

@@ -127,7 +127,13 @@ class PageChat:
 
     async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = (), dry: bool = False) -> None:
         """Fill in the form and follow where it leads."""
-        fields = {"name": name, "role": role, "goals": "\r\n".join(goals), **free_fields(free), **({"dry.run": "on"} if dry else {})}
+        fields = {
+            "name": name,
+            "role": role,
+            "goals": "\r\n".join(goals),
+            **free_fields(free),
+            **({"dry.run": "on"} if dry else {}),
+        }
         async with self.session.post(f"{self.base}/c/web/local/general/new", data=fields) as answer:
             assert answer.status == 200, await answer.text()
             self.path = answer.url.path

@@ -43,7 +43,7 @@ class MemoryCapability(Capability):
             why = f"{self.settings.embedding_name} · {endpoint.host}"
             return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL, EMBEDDING_BASE_URL")
         if self.has_word_vectors():
-            why = "on this machine, which knows English only"
+            why = "local, English only"
             return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL")
         why = "memories are found by words, not by meaning; for English, pip install wordllama"
         return Finding(name="embeddings", state="off", why=why, variable="EMBEDDING_MODEL")

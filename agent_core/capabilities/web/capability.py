@@ -94,7 +94,7 @@ class WebCapability(Capability):
             "scraping": ("the pages of public search engines, without an account", "ALLOW_SEARCH_SCRAPING"),
         }
         if self.settings.search_service is None:
-            return Finding(name="search", state="off", why="nothing is set for it", variable=SEARCH_VARIABLES)
+            return Finding(name="search", state="off", why="", variable=SEARCH_VARIABLES)
         why, variable = services[self.settings.search_service]
         return Finding(name="search", state="on", why=why, variable=variable)
 

@@ -262,13 +262,13 @@ TOLD = [
     Told("fallback", "small · 127.0.0.1:9", BESIDE, by="FALLBACK_BASE_URL, FALLBACK_MODEL"),
     Told("fallback", "small · 127.0.0.1:9 refuses", BESIDE, "fault", OWN_KEYS, World(fallback_fault="refuses")),
     Told("model", "OpenAI", BESIDE, world=World(fallback_fault="refuses")),
-    Told("embeddings", "on this machine, which knows English only"),
+    Told("embeddings", "local, English only"),
     Told("embeddings", BY_WORDS, {}, "off", world=WORDLESS),
     Told("embeddings", "text-embedding-3-small · OpenAI", OPENAI, world=WORDLESS),
     Told("embeddings", "nomic · 127.0.0.1:8080", EMBEDDER, world=WORDLESS),
     Told("memory", "in the database"),
     Told("memory", "Pinecone, index signoff at https://s-1.svc.pinecone.io", PINECONE),
-    Told("search", "nothing is set for it", state="off"),
+    Told("search", "", state="off"),
     Told("search", "Google's own API, which ends on 1 January 2027", GOOGLE),
     Told("search", "Brave's API", BRAVE | TAVILY),
     Told("search", "Tavily", TAVILY | SCRAPING),
@@ -574,7 +574,11 @@ async def test_the_default_model_is_what_a_call_would_ask(models: tuple[str, ...
 def test_a_report_has_one_aligned_line_each() -> None:
     web = Finding(name="web", state="on", why="http://127.0.0.1:8700", variable="PORT")
     slack = Finding(name="slack", state="off", why="comes in a later version")
-    assert report((web, slack)) == "web    on     http://127.0.0.1:8700 · PORT\nslack  off    comes in a later version"
+    rows = "web    on     http://127.0.0.1:8700 · PORT\nslack  off    comes in a later version"
+    assert report((web, slack)) == f"Ready.\n\n{rows}"
+    late, wrong = replace(web, name="memory", state="warn"), replace(slack, name="database", state="fault")
+    assert report((web, late)).startswith("Ready. 1 thing to look at: memory.\n")
+    assert report((late, wrong)).startswith("Not ready. 1 thing to mend: database. 1 thing to look at: memory.\n")
 
 
 @pytest.mark.parametrize(("sandbox", "is_told"), [("bubblewrap", True), ("docker", False)])
