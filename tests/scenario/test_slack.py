@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.slack.outbound.surface import FACES
 from agent_core.model.agent import Awaiting, Stopped
 from agent_core.model.model_calls import Reply
 from agent_core.providers.clock import SystemClock
@@ -43,6 +44,18 @@ async def test_it_is_known_when_slack_last_sent_anything(office: Office, tmp_pat
         await new_clerk(office, running)
         assert running.connection.heard_at
         assert running.connection.heard_at >= begun
+
+
+@pytest.mark.parametrize(("scopes", "name"), [("chat:write.customize", "Clerk · Signoff"), ("chat:write", None)])
+async def test_an_agent_has_a_name_and_a_face_where_the_app_may_choose_them(
+    office: Office, tmp_path: Path, scopes: str, name: str | None
+) -> None:
+    office.slack.scopes = scopes
+    async with asking(office, tmp_path, WRITE) as chat:
+        await chat.asks("write_to_file")
+        for message in office.general.messages:
+            assert message.get("username") == name
+            assert str(message.get("icons", {}).get("emoji", ":-:")).strip(":") in (*FACES, "-")
 
 
 # /agent

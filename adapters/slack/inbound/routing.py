@@ -36,6 +36,7 @@ SCOPES = (
     "channels:history",
     "channels:read",
     "chat:write",
+    "chat:write.customize",
     "commands",
     "files:read",
     "files:write",

@@ -1,9 +1,11 @@
 """Slack as a ChatSurface: root messages, cards that are posted and edited, notices, files, session status."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
+from zlib import crc32
 
 from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -40,6 +42,24 @@ SESSION_STATUSES: dict[str, SessionStatus] = {
     "finished": "closed",
 }
 MAX_TITLE = 200
+NOBODY: Mapping[str, str] = MappingProxyType({})
+CUSTOMIZE = "chat:write.customize"
+MAX_AUTHOR = 60  # characters, of the 80 that a name in Slack may have
+# Faces of agents, as names of emoji; https://docs.slack.dev/reference/methods/chat.postMessage#authorship
+FACES = [
+    "owl",
+    "fox_face",
+    "otter",
+    "badger",
+    "hedgehog",
+    "beaver",
+    "penguin",
+    "koala",
+    "tiger",
+    "frog",
+    "octopus",
+    "bee",
+]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,7 +129,17 @@ class SlackSurface(ThreadSurface[SlackMessage]):
             workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
         )
 
-    async def post(self, channel: ChannelScope, message: SlackMessage, *, thread: str | None) -> str:
+    async def _author(self, agent: Agent) -> dict[str, str]:
+        """The name and face of the agent, if the workspace lets the app choose them. No name passes for a person's."""
+        install = await self.calls.tokens.source.install(agent.channel.workspace)
+        if install is None or CUSTOMIZE not in install.scopes:
+            return {}
+        face = FACES[crc32(agent.id.encode()) % len(FACES)]
+        return {"username": f"{cut(one_line(agent.name), MAX_AUTHOR)} · Signoff", "icon_emoji": f":{face}:"}
+
+    async def post(
+        self, channel: ChannelScope, message: SlackMessage, *, thread: str | None, author: Mapping[str, str] = NOBODY
+    ) -> str:
         """Post in the channel, or in its thread, and return the `ts` of the message."""
         answer = await self.calls.ask(
             channel.workspace,
@@ -118,7 +148,7 @@ class SlackSurface(ThreadSurface[SlackMessage]):
                 thread_ts=thread,
                 unfurl_links=False,
                 unfurl_media=False,
-                **message.arguments,
+                **{**message.arguments, **author},
             ),
             place=channel.channel,
         )
@@ -161,7 +191,7 @@ class SlackSurface(ThreadSurface[SlackMessage]):
         self._drawn_of(agent).pop(stands, None)
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
-        ts = await self.post(agent.channel, message, thread=thread)
+        ts = await self.post(agent.channel, message, thread=thread, author=await self._author(agent))
         self._drawn_of(agent)[ts] = message.digest
         return ts
 

@@ -32,8 +32,12 @@ def content(slack: Slack, where: str, given: Arguments) -> Json:
     return shown
 
 
-def bot_fields(team: "Team") -> Json:
-    """Who the message is from: the app."""
+def bot_fields(team: "Team", given: Arguments | None = None) -> Json:
+    """Who the message is from: the app, by its own name or another one, with which no user stands there."""
+    if given and given.text("username"):
+        assert "chat:write.customize" in team.slack.scopes, "a name without the scope"
+        look = {"username": given.text("username"), "icons": {"emoji": given.text("icon_emoji")}}
+        return {"subtype": "bot_message", "bot_id": team.bot_id, "app_id": team.slack.app_id, "team": team.id, **look}
     bot = {"user": team.bot_user, "bot_id": team.bot_id, "app_id": team.slack.app_id, "team": team.id}
     return {**bot, "bot_profile": {"id": team.bot_id, "app_id": team.slack.app_id, "name": "signoff"}}
 

@@ -15,7 +15,7 @@ STATUSES = ("active", "processing", "suspended", "closed")
 def post_message(team: Team, given: Arguments) -> Json:
     """chat.postMessage."""
     channel = team.writable(given.needs("channel"))
-    fields = {**bot_fields(team), **content(team.slack, "chat.postMessage", given)}
+    fields = {**bot_fields(team, given), **content(team.slack, "chat.postMessage", given)}
     if thread := given.text("thread_ts"):
         fields["thread_ts"] = _root(channel, thread)
     message = channel.add(fields)

@@ -56,7 +56,9 @@ class Slack:
     app_id: str = "A0001"
     base_url: str = ""
     redirect_url: str = ""
-    scopes: str = "commands,chat:write,assistant:write,files:read,files:write,users:read,channels:history"
+    scopes: str = (
+        "commands,chat:write,chat:write.customize,assistant:write,files:read,files:write,users:read,channels:history"
+    )
     events: set[str] = field(default_factory=lambda: set(SUBSCRIBED))
     echo: bool = True
     echo_changes: bool = False

@@ -53,10 +53,10 @@ class Channel:
         kept: Json = {"type": "message", **message, "ts": self.team.slack.ts()}
         root = self.message(kept.get("thread_ts", ""))
         if root:
-            users = dict.fromkeys([*root.get("reply_users", []), kept["user"]])
+            users = dict.fromkeys([*root.get("reply_users", []), kept.get("user", kept.get("bot_id"))])
             counted = {"reply_count": root.get("reply_count", 0) + 1, "reply_users": list(users)}
             self._replace(root, {**root, "thread_ts": root["ts"], **counted, "latest_reply": kept["ts"]})
-            kept["parent_user_id"] = root["user"]
+            kept["parent_user_id"] = root.get("user", "")
         self.messages.append(kept)
         self.team.slack.changed()
         return kept

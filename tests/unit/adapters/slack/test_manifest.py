@@ -31,7 +31,7 @@ OF_METHODS: dict[str, tuple[str, ...]] = {
     "auth.test": (),
     "chat.delete": ("chat:write",),
     "chat.postEphemeral": ("chat:write",),
-    "chat.postMessage": ("chat:write",),
+    "chat.postMessage": ("chat:write", "chat:write.customize"),
     "chat.update": ("chat:write",),
     "conversations.history": HISTORY,
     "conversations.replies": HISTORY,
