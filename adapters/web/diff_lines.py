@@ -13,6 +13,8 @@ from typing import Literal, TypeAlias
 
 import regex
 
+from agent_core.text.lines import counted
+
 KINDS: dict[str, "LineKind"] = {"+": "add", "-": "cut", "@": "place"}
 MAX_COMPARED_TOKENS = 200  # of one line, without what both lines begin and end with
 MAX_STEPS = 60_000  # of one diff, about 10 ms: characters that are split into tokens, and equal tokens that are tried
@@ -22,6 +24,7 @@ MAX_TRIED_LINES = 4  # added lines that a removed one is compared with
 MIN_SIMILARITY = 0.5  # the share of characters that both lines have
 MAX_LINE_CHARACTERS = 5_000
 MAX_KEPT_DIFFS = 64
+HUNK = regex.compile(r"@@ -(?P<old>[0-9]{1,9})(?:,[0-9]+)? \+(?P<new>[0-9]{1,9})(?:,[0-9]+)? @@")
 LineKind: TypeAlias = Literal["add", "cut", "place", "keep"]
 # A word with its combining marks and joiners; of scripts without spaces, a letter; otherwise a character as it is seen.
 TOKEN: regex.Pattern[str] = regex.compile(
@@ -40,10 +43,15 @@ class LinePart:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a diff; `kind` is its CSS class: add, cut, place (a hunk header) or keep."""
+    """A line of a diff; `kind` is its CSS class: add, cut, place (a hunk header) or keep.
+
+    `old`, `new`: its number in the file before and after, "" for none.
+    """
 
     kind: LineKind
     parts: tuple[LinePart, ...]
+    old: str = ""
+    new: str = ""
 
     @property
     def text(self) -> str:
@@ -84,7 +92,7 @@ def plain_lines(body: str) -> tuple[DiffLine, ...]:
 @lru_cache(maxsize=MAX_KEPT_DIFFS)
 def diff_lines(body: str) -> tuple[DiffLine, ...]:
     """The lines of a unified diff without file headers."""
-    lines = _lines(body, KINDS)
+    lines = _numbered(_lines(body, KINDS))
     allowance = Allowance()
     for cut, added in _replaced_runs(lines):
         for one, other in _similar_pairs(lines, cut, added, allowance):
@@ -99,10 +107,31 @@ def changed_parts(old: str, new: str) -> tuple[tuple[LinePart, ...], tuple[LineP
 
 def _lines(body: str, kinds: Mapping[str, LineKind]) -> list[DiffLine]:
     """The lines; those after MAX_DRAWN_LINES as one of kind `keep`, so that a page of many short lines stays fast."""
-    texts = body.splitlines()
+    texts = body.split("\n")
     lines = [DiffLine(kinds.get(text[:1], "keep"), (LinePart(text),)) for text in texts[:MAX_DRAWN_LINES]]
     rest = texts[MAX_DRAWN_LINES:]
     return [*lines, DiffLine("keep", (LinePart("\n".join(rest)),))] if rest else lines
+
+
+def _numbered(lines: Sequence[DiffLine]) -> list[DiffLine]:
+    """The lines with their numbers, as hunk headers tell them. A header says how many lines it leaves out instead."""
+    numbered, old, new = [], 0, 0
+    is_known = bool(lines) and lines[0].kind == "add"  # a new text, of which cards leave the header out
+    for line in lines:
+        if hunk := HUNK.fullmatch(line.text):
+            hidden, is_known = int(hunk["old"]) - old - 1, True
+            old, new = max(int(hunk["old"]) - 1, 0), max(int(hunk["new"]) - 1, 0)
+            numbered += [_hidden_lines(hidden)] if hidden > 0 else []
+        elif is_known and line.text[:1] in ("+", "-", " "):
+            old, new = old + (line.kind != "add"), new + (line.kind != "cut")
+            numbered.append(replace(line, old=str(old) * (line.kind != "add"), new=str(new) * (line.kind != "cut")))
+        else:
+            numbered.append(line)
+    return numbered
+
+
+def _hidden_lines(number: int) -> DiffLine:
+    return DiffLine("place", (LinePart(f"⋯ {counted(number, 'line')} as before"),))
 
 
 def _replaced_runs(lines: Sequence[DiffLine]) -> Iterator[tuple[range, range]]:

@@ -37,6 +37,7 @@ from adapters.screens.visible_text import finalized, visible
 from adapters.typed.standing_rules import suggests_rules
 from adapters.typed.tool_settings import source_title, uses_text
 from adapters.web.diff_lines import diff_lines, plain_lines
+from adapters.web.faces import face_of
 from adapters.web.pages import drawings
 from adapters.web.pages.file_preview import has_source, medium_of
 from adapters.web.thread_entries import group_entries, last_decided
@@ -112,6 +113,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     untimed_text,
     shortened,
     cards.turn_card,
+    face_of,
     question_form,
     AgentViews.may_decide,
     AgentViews.may_approve,

@@ -172,7 +172,7 @@ async def create(chat: BrowserChat, draft: AgentDraft, channel: str) -> None:
     """Fill in the form and send it."""
     await fill(chat, draft, channel)
     await chat.page.get_by_role("button", name="Create").click()
-    await expect(chat.page.get_by_role("heading", name=draft.name)).to_be_visible()
+    await expect(chat.page.get_by_role("heading", name=draft.name, level=1)).to_be_visible()
 
 
 async def keep(page: Page, name: str) -> None:

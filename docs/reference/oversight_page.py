@@ -12,7 +12,7 @@ from agent_core.model.decision import Approval, Approve, Policy
 from agent_core.model.origin import Actor
 from agent_core.model.permissions import Effect, Lease, StandingRule
 from agent_core.model.turn import Turn
-from agent_core.oversight.evaluation import Allowed, Asks, Granters, Verdict, evaluate
+from agent_core.oversight.evaluation import Allowed, Asks, Denied, Granters, Verdict, evaluate
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent
 
 OVERSIGHT_PAGE = Path(__file__).parent / "oversight.md"
@@ -122,4 +122,5 @@ def _said(verdict: Verdict) -> str:
             return "runs"
         case Asks(people):
             return "asks two" if people > 1 else "asks"
-    return "no"
+        case Denied():
+            return "no"

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from adapters.discord.outbound.posted import NOBODY
 from adapters.screens.cards import turn_card
+from adapters.screens.message.card_titles import title_of
 from adapters.screens.ui_text import CUT_TO_FIT
 from adapters.web.render import _environment
 from agent_core.model.agent import Agent
@@ -22,8 +23,8 @@ UNSEEN = {"Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn"}
 THOUGHTS = ("Plan: ", "Reasoning: ", "Criticism: ", "Speak: ")  # the labels are Signoff's, the rest of the line is not
 LOUD = {"user", "usergroup", "broadcast", "link", "channel", "team", "emoji", "mrkdwn", "image"}
 ACTIVE = re.compile(r"(?<!\\)(<[@#:/!a-z]|@everyone|@here|\]\(|\|\||:\w+:)|https?://")
-TAGS = set(re.findall(r"\S+", """div p pre code span dl dt dd em ul li b bdi details summary section h3
-    class dir tabindex aria-label aria-labelledby id"""))  # fmt: skip
+TAGS = set(re.findall(r"\S+", """div p pre code span dl dt dd em ul li b bdi q svg use href details summary section h3
+    class dir tabindex aria-label aria-labelledby aria-hidden id data-old data-new"""))  # fmt: skip
 
 
 def unmarked(text: str) -> str:
@@ -64,7 +65,8 @@ def in_discord(message: Any) -> Iterator[tuple[str, str]]:
 def on_page(agent: Agent, turn: Turn) -> list[str]:
     """The arguments on the page's card, which has tags and attributes of Signoff alone."""
     card, macros = turn_card(agent, turn), cast("Any", _environment().get_template("_card.html").make_module({}))
-    html = f"{macros.command(card, True)}{macros.thoughts(card, False)}{macros.review(card, 'review')}"
+    said = f"{macros.says(agent, card)}{macros.quiet_line(card, '', 'why')}{macros.named(title_of(turn))}"
+    html = f"{macros.command(card, True)}{said}{macros.review(card, 'review')}"
     tags = re.findall(r"<([^<>]*)>", html)
     names = {name for tag in tags for name in re.findall(r"^/?(\w+)|\s([\w-]+)=\"", tag)}
     assert html.count("<") == len(tags)

@@ -86,7 +86,7 @@ class BrowserChat:
         await self.page.get_by_label("Role", exact=True).fill(role)
         await self.page.get_by_label("Goals").fill("\n".join(goals))
         await self.page.get_by_role("button", name="Create").click()
-        await expect(self.page.get_by_role("heading", name=name)).to_be_visible()
+        await expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
 
     async def keep_finished_turns_open(self) -> None:
         """Choose, as in the sheet *Keys and view*, that finished turns are not folded in this browser."""

@@ -125,7 +125,7 @@ async def test_a_files_page_is_reached_from_the_panel_and_leads_to_its_versions_
     assert (await download.value).suggested_filename == "تقرير.txt"
     await ana.page.get_by_role("link", name="Versions").click()
     await ana.page.get_by_role("link", name="Turn 1 · write_to_file").click()
-    await expect(ana.page.get_by_role("heading", name=re.compile("write_to_file"))).to_be_visible()
+    await expect(ana.page.get_by_role("heading", name="Write تقرير.txt")).to_be_visible()
 
 
 async def test_an_open_page_of_a_file_follows_the_agent(ana: BrowserChat) -> None:

@@ -9,7 +9,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.commands import link_file
 from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.served import served
@@ -47,9 +47,11 @@ async def visit(browser: Browser, demo: str, screen: ViewportSize) -> BrowserCha
 
 @pytest.mark.proves("page:unseen")
 async def test_a_click_on_a_phone_brings_a_command_below_long_thoughts_into_sight_before_it_approves(
-    browser: Browser, demo: str
+    browser: Browser, address: str, model: ScriptedModel
 ) -> None:
-    chat = await visit(browser, demo, PHONE)
+    long = reply_text("write_to_file", {"filename": "notes.md", "text": "Stand-up at 9:30"}, text="I think. " * 300)
+    model.say(long, reply_text("do_nothing"))
+    chat = await visit(browser, address, PHONE)
     await chat.new_agent("Clerk", "keeps the notes of our team", *TUTORIAL)
     await chat.asks("write_to_file")
     approve, written = chat.page.locator(".card.open .acts .go"), chat.page.locator(".card.open .preview .add")
@@ -58,7 +60,7 @@ async def test_a_click_on_a_phone_brings_a_command_below_long_thoughts_into_sigh
     await expect(chat.page.locator("#news")).to_contain_text("not on the screen")
     assert await written.evaluate(IS_ON_TOP)
     await approve.click()
-    await expect(chat.page.get_by_role("article", name="append_to_file")).to_be_visible()
+    await expect(chat.page.get_by_role("article", name="do_nothing")).to_be_visible()
 
 
 async def test_a_page_of_an_agent_that_was_deleted_elsewhere_says_so_and_asks_no_more(

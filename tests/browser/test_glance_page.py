@@ -38,7 +38,7 @@ SPENT = Usage(prompt=4_000, completion=300, cost=Decimal("0.12"))
 BARS = """() => [...document.querySelectorAll("rect.waiting")].map(bar => bar.getBoundingClientRect().width)"""
 OVERFLOW = "() => document.documentElement.scrollWidth - innerWidth"
 PAPER = "() => getComputedStyle(document.body).backgroundColor"
-LIGHT, DARK = "rgb(251, 250, 247)", "rgb(23, 23, 22)"
+LIGHT, DARK = "rgb(251, 251, 250)", "rgb(16, 18, 17)"
 
 
 def run_of(agent: Agent, begun: datetime) -> list[Turn | Notice]:

@@ -83,7 +83,7 @@ async def test_a_reopened_thread_shows_the_open_card_from_its_head_and_the_first
     await ana.page.reload()
     await is_in_sight(ana.page, f"{OPEN} .head h2")
     await ana.page.get_by_role("button", name="Approve", exact=True).click()
-    await expect(ana.page.locator(f"{OPEN} h2")).to_contain_text("do_nothing")
+    await expect(ana.page.locator(f"{OPEN} h2")).to_have_text("Wait")
 
 
 async def test_navigation_stays_in_sight_and_leads_on_with_two_clicks(ana: BrowserChat, model: ScriptedModel) -> None:
@@ -92,7 +92,7 @@ async def test_navigation_stays_in_sight_and_leads_on_with_two_clicks(ana: Brows
     await ana.asks("write_to_file")
     await ana.page.evaluate("scrollTo(0, document.body.scrollHeight)")
     await ana.open_menu()
-    channel = ana.page.get_by_role("navigation").get_by_role("link", name="# general")
+    channel = ana.page.get_by_role("navigation").get_by_role("link", name="general")
     await expect(channel).to_be_in_viewport()
     await channel.click()
     await expect(ana.page.get_by_role("heading", name="# general")).to_be_visible()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat, open_context
@@ -27,6 +27,11 @@ async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) ->
     yield chat
 
 
+def free(page: Page, risk: str) -> Locator:
+    """The box of a class under what runs without asking; what two people approve has boxes of the same names."""
+    return page.get_by_role("group", name="Run without asking").get_by_role("checkbox", name=risk)
+
+
 async def require_accessible(page: Page) -> None:
     found = await Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
@@ -43,7 +48,7 @@ async def test_a_policy_is_changed_by_keyboard_and_the_open_card_still_waits(
     await page.get_by_role("link", name="Change the policy").click()
     await require_accessible(page)
     await page.get_by_label("Who may approve").select_option("owner")
-    await page.get_by_role("checkbox", name="write").press("Space")
+    await free(page, "write").press("Space")
     await page.get_by_role("button", name="Set the policy").press("Enter")
     await expect(page.get_by_role("article", name="write_to_file, waiting for a decision")).to_be_visible()
     await ana.sees("@ana set the policy: who may approve: only @ana; runs without asking: write.")
@@ -61,16 +66,16 @@ async def test_a_form_from_before_another_person_set_a_class_free_is_shown_anew_
     ben = BrowserChat(await (await open_context(browser)).new_page(), address)
     await ben.call_me("ben")
     await ben.page.goto(page.url)
-    await ben.page.get_by_role("checkbox", name="write").press("Space")
+    await free(ben.page, "write").press("Space")
     await ben.page.get_by_role("button", name="Set the policy").press("Enter")
     await ben.sees("@ben set the policy: runs without asking: write.")
-    await page.get_by_role("checkbox", name="network").press("Space")
+    await free(page, "network").press("Space")
     await page.get_by_role("button", name="Set the policy").press("Enter")
     await expect(page.get_by_role("group", name="Run without asking")).to_have_accessible_description(
         re.compile("as @ben chose: write")
     )
-    await expect(page.get_by_role("checkbox", name="write")).to_be_checked()
-    await expect(page.get_by_role("checkbox", name="network")).to_be_checked()
+    await expect(free(page, "write")).to_be_checked()
+    await expect(free(page, "network")).to_be_checked()
     await require_accessible(page)
     await page.get_by_role("button", name="Set the policy").press("Enter")
     await ana.sees("@ana set the policy: runs without asking: network.")

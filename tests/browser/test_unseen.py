@@ -173,3 +173,19 @@ async def test_a_click_on_a_card_of_the_list_approves_nothing_whose_command_was_
     await expect(chat.page.locator(f"[id='{identity}']")).to_be_attached()
     await chat.page.reload()
     await expect(chat.page.locator(f"[id='{identity}']")).to_contain_text("Approve")
+
+
+async def test_a_command_without_arguments_is_read_once_its_title_was_on_the_screen(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await ask(ana, model, "Ada", "Bob", "Cy")
+    model.say(reply_text("do_nothing"))
+    await ana.new_agent("Dan", "waits", "Wait")
+    await ana.asks("do_nothing")
+    await ana.page.goto(ana.base)
+    dan = ana.page.get_by_role("article", name="do_nothing, waiting for a decision")
+    await ana.page.wait_for_function("() => read.size > 0")
+    assert not await dan.evaluate("card => read.has(card.dataset.hash)")
+    await dan.scroll_into_view_if_needed()
+    identity = await dan.get_attribute("id")
+    await ana.page.wait_for_function("id => read.has(document.getElementById(id).dataset.hash)", arg=identity)

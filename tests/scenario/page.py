@@ -259,7 +259,7 @@ class PageChat:
 
     def _open(self, page: str, commands: Sequence[str]) -> PageCard | None:
         for article in ARTICLE.finditer(page):
-            command = next((each for each in commands if f"· {each}</h2>" in article[0]), "")
+            command = next((each for each in commands if f"· {each}, " in article[0].partition(">")[0]), "")
             if not command or 'value="approve:' not in article[0]:
                 continue
             card = PageCard(self, article["id"], article[0], command)

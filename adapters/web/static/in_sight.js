@@ -8,9 +8,9 @@ const UNREAD = "What this does was not on the screen yet. Read it, then press ag
 // Hashes of proposals: those whose heading, and those whose command, was on the screen; and those that were brought back.
 const noticed = new Set(), read = new Set(), broughtBack = new Set();
 
-/** What a card shows of its command: the text of its preview, or its arguments. */
+/** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
 function commandOf(card) {
-  return card.querySelector(".preview pre") || card.querySelector(".preview, .arguments, .no-arguments");
+  return card.querySelector(".preview pre") || card.querySelector(".preview, .arguments") || card.querySelector("h2");
 }
 
 /** Whether the first line of an element is on the screen, below its padding, and nothing lies over it. */

@@ -52,11 +52,33 @@ def test_lines_that_have_little_in_common_or_are_too_long_are_not_compared(old: 
 def test_a_removed_line_is_paired_with_the_similar_one_of_the_added_lines() -> None:
     old, new = f"{SENTENCE}\nlast\n", f"quite another line\n{SENTENCE.replace('four', 'eight')}\nlast\n"
     lines = diff_lines(diff_of(old, new).body)
-    assert [[part.text for part in line.parts if part.is_changed] for line in lines if line.kind != "keep"][1:] == [
+    assert [[part.text for part in line.parts if part.is_changed] for line in lines if line.kind != "keep"] == [
         ["four"],
         [],
         ["eight"],
     ]
+
+
+def test_lines_have_their_numbers_before_and_after_and_what_is_left_out_is_counted() -> None:
+    old = "".join(f"line {number}\n" for number in range(1, 41))
+    lines = diff_lines(diff_of(old, old.replace("line 20\n", "a\nb\n")).body)
+    assert [(line.kind, line.old, line.new) for line in lines] == [
+        ("place", "", ""),
+        ("keep", "18", "18"),
+        ("keep", "19", "19"),
+        ("cut", "20", ""),
+        ("add", "", "20"),
+        ("add", "", "21"),
+        ("keep", "21", "22"),
+        ("keep", "22", "23"),
+    ]
+    assert lines[0].text == "⋯ 17 lines as before"
+
+
+def test_the_lines_of_a_new_text_are_numbered_without_a_header_too() -> None:
+    header, _, rest = diff_of("", "a\nb\n").body.partition("\n")
+    assert header == "@@ -0,0 +1,2 @@"
+    assert [(line.text, line.old, line.new) for line in diff_lines(rest)] == [("+a", "", "1"), ("+b", "", "2")]
 
 
 def test_a_text_that_is_no_diff_has_no_marks_and_no_kinds() -> None:
@@ -70,7 +92,8 @@ def test_a_text_that_is_no_diff_has_no_marks_and_no_kinds() -> None:
 @given(st.text(), st.text())
 def test_the_parts_of_every_line_are_the_line(old: str, new: str) -> None:
     body = diff_of(old, new).body
-    assert [line.text for line in diff_lines(body)] == body.splitlines()
+    told = [line for line in body.split("\n") if not line.startswith("@@ ")]
+    assert [line.text for line in diff_lines(body) if line.kind != "place"] == told
 
 
 @pytest.mark.slow
