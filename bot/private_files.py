@@ -16,7 +16,7 @@ OF_OTHERS, READ_BY_ALL = 0o077, 0o004
 ENV_FILE = Path(".env")
 DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
 PAGE_KEY, PAGE_LINK = "page.key", "open-page.html"  # both hold the secret in the address of the page
-OWN_NAMES = (PAGE_KEY, PAGE_LINK, "workspaces", "tiktoken", "engine.lock", "*.log")
+OWN_NAMES = (PAGE_KEY, PAGE_LINK, "terminal_history", "workspaces", "tiktoken", "engine.lock", "*.log")
 # Folders that the whole machine uses. If one is the data folder, only Signoff's own files in it are closed.
 SHARED_FOLDERS = frozenset(
     map(Path, ("/", "/etc", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"))  # noqa: S108

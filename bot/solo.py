@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 
 from adapters.screens.cards import status_text
 from adapters.screens.ui_text import effort_text, fault_text, model_text
+from adapters.screens.visible_text import one_line
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
 from adapters.terminal.prompt_drafts import draft_from_choice
-from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from adapters.typed.actions import ActionDispatcher
@@ -41,6 +41,9 @@ from bot.worker import Advancing, until_one_ends, work
 
 BAD_USAGE = 2
 MOST_DIGITS = 18
+GREETING = (
+    "Signoff: one agent in this terminal. It asks before each command; nothing runs until you approve.\nModel: {}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +187,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
                 surface=surface,
                 lock=signoff.lock_of,
             )
-            streams = standard(json=options.json)
+            streams = standard(json=options.json, history=settings.home / "terminal_history")
             if settings.sqlite_file:  # `solo` may run beside the one engine, which holds the lock
                 return await solo(terminal, options, streams)
             async with engine_locked(signoff) as lock:
@@ -287,7 +290,7 @@ async def _talk(console: Console, clock: Clock) -> int:
             return await console.run()
         except DatabaseAway as away:
             if clock.elapsed() - failed_at > OUTAGE_SECONDS:
-                console.streams.write(said_text(fault_text(away), console.streams.look))
+                console.streams.say(fault_text(away))
             failed_at = clock.elapsed()
             await clock.sleep(RETRY_SECONDS)
 
@@ -297,12 +300,20 @@ async def _start(terminal: Terminal, options: SoloOptions, streams: Streams, ori
     if options.tour:
         return _introduce(terminal, await core.tour.start(origin), streams)
     draft = await draft_from_prompt(core, options, streams, origin) if options.prompt else options.draft
-    named = await ask_name(draft, streams)
+    named = await ask_name(draft, streams, await _compose_greeting(core))
     if known := await core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
     whole = named if is_complete(options.draft) else await ask_role_and_goals(named, streams)
     return _introduce(
         terminal, await create_from(whole, partial(core.service.lifecycle.create, origin=origin), streams), streams
+    )
+
+
+async def _compose_greeting(core: Core) -> str:
+    """Say what this is, which model thinks, and which agents are there."""
+    there = ", ".join(one_line(agent.name) for agent in await core.views.agents(CHANNEL) if not agent.is_archived)
+    return GREETING.format(core.metered_model.model.label) + (
+        f"\nAgents here: {there}. A name of theirs goes on with it." if there else ""
     )
 
 
@@ -328,7 +339,7 @@ async def _wait_for_prompts(core: Core, wanted: str) -> Sequence[PromptChoice]:
 def _introduce(terminal: Terminal, agent: Agent, streams: Streams) -> Agent:
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))
-    streams.write(said_text(told, streams.look))
+    streams.say(told)
     return agent
 
 
@@ -348,7 +359,7 @@ async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: 
     ignored = [word for word, value in given if value]
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
-    streams.write(said_text(f"{text}\n{_model(terminal, known)}", streams.look))
+    streams.say(f"{text}\n{_model(terminal, known)}")
     return await terminal.core.service.lifecycle.resume(known.id, origin) if known.is_at_rest else known
 
 

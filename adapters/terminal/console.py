@@ -1,5 +1,6 @@
 """The dialogue at the terminal: prints events and carries out typed lines until the agent is at rest."""
 
+import asyncio
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from adapters.terminal.input_parser import (
     Answer,
     ApproveKey,
     FreeText,
+    Key,
     UnclearWord,
     is_for_any_turn,
     parse_answer,
@@ -22,22 +24,10 @@ from adapters.terminal.input_parser import (
 from adapters.terminal.input_prompts import ask_arguments
 from adapters.terminal.json_record import ENDED, turn_as_json
 from adapters.terminal.line_reader import LineReader
-from adapters.terminal.render import (
-    card_text,
-    confirmation,
-    drawing_of,
-    help_text,
-    question,
-    reply_text,
-    review_text,
-    said_text,
-    unclear_text,
-    visible_state,
-)
+from adapters.terminal.render import card_text, drawing_of, help_of, keys_of, reply_text, review_text, visible_state
 from adapters.terminal.server_dialogue import ServerDialogue
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface, is_only_live
-from adapters.terminal.unasked import require_covered
 from adapters.typed.actions import ActionDispatcher, FormInput
 from adapters.typed.typed_text import typed
 from agent_core.errors import NotFound, NotPossible, PersonError
@@ -49,7 +39,10 @@ from agent_core.model.turn import SeenProposal, Turn
 from agent_core.service.reading.views import AgentViews
 
 DONE, STOPPED = 0, 3
-LINE_ABOVE = "\x1b[1A\r\x1b[2K"  # the cursor one line up, and that line empty
+UNCLEAR = "Nothing was decided: “{}” is not a key here. y approves, n rejects, x stops."
+CONFIRM = "This {} turn {} with these words. Press Enter to send it, or type something else instead."
+WHY = "This rejects turn {}. Type the reason, or press Enter to give none."
+NOT_COVERED = "--continuous covers this command no more, so it was not run. Start without it to decide."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,12 +68,11 @@ class Console:
 
     def __post_init__(self) -> None:
         announce = partial(self.surface.events.put_nowait, "typed")
-        self._reader = LineReader(streams=self.streams, write=self._write, announce=announce)
+        self._reader = LineReader(streams=self.streams, announce=announce)
         self._servers = ServerDialogue(
             actions=self.actions,
             origin=self.origin,
             reader=self._reader,
-            write=self._write,
             stop=self._stop,
             is_unasked=self.is_unasked,
         )
@@ -95,12 +87,15 @@ class Console:
             while not await self._handle(await self.surface.events.get()):
                 pass
         except NotFound as gone:
-            self._say(str(gone))
+            self.streams.say(str(gone))
             return STOPPED
+        finally:
+            if self.streams.spin:
+                self.streams.spin("")
         if isinstance(self.agent.status, Finished):
             return DONE
         other_model = ", and --model NAME gives it another model" if self.agent.model else ""
-        self._say(f"python -m bot solo --name {shlex.quote(self.agent.name)} resumes it{other_model}.")
+        self.streams.say(f"python -m bot solo --name {shlex.quote(self.agent.name)} resumes it{other_model}.")
         return STOPPED
 
     def advanced(self) -> None:
@@ -130,21 +125,18 @@ class Console:
                 self._show_status(agent)
             case "halted":
                 await self._stop()
+            case "advanced" if self.agent.is_at_rest:
+                return True
             case "advanced":
-                return await self._is_over()
+                await self._ask()
             case _:
                 assert_never(event)
         return False
 
-    async def _is_over(self) -> bool:
-        """Whether the agent is at rest; if it is not, ask the person."""
-        if self.agent.is_at_rest:
-            return True
-        await self._ask()
-        return False
-
     def _tell(self, notice: NoticeEvent) -> None:
-        self._write(said_text(notice.text, self.streams.look) + reply_text(notice.reply, self.streams.look))
+        self._progress = ""
+        self.streams.say(notice.text)
+        self.streams.write(reply_text(notice.reply, self.streams.look))
         self._unanswered = max(0, self._unanswered - notice.is_answer)
         self._servers.prompt()
 
@@ -152,8 +144,8 @@ class Console:
         if self._is_drawn(turn) or is_only_live(turn):  # output would scroll by
             return
         before, self._drawn[agent.id] = self._drawn.get(agent.id), turn
-        self._last_drawn = turn.id
-        self._write(drawing_of(before, turn)(agent, turn, self.streams.look))
+        self._last_drawn, self._progress = turn.id, ""
+        self.streams.write(drawing_of(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(turn_as_json(turn) + "\n")
 
@@ -162,17 +154,14 @@ class Console:
             self.agent = agent
         if not isinstance(agent.status, Thinking):
             return
-        waits = (agent.status.held_up or agent.status.waits_for) and not agent.status.activity
-        text = f"{agent.title} is {status_text(agent)}" + ("" if waits else "…")
-        if text != self._progress and (self.streams.is_live or waits):
-            again = LINE_ABOVE if self._progress and agent.status.activity and self.streams.is_live else ""
-            self.streams.write(f"{again}{self.streams.look.paint(one_line(text), 'dim')}\n")
+        is_busy = bool(agent.status.activity)
+        waits = (agent.status.held_up or agent.status.waits_for) and not is_busy
+        text = one_line(f"{agent.title} is {status_text(agent)}" + ("" if waits else "…"))
+        if self.streams.spin:
+            self.streams.spin(text)
+        elif text != self._progress and (waits or (self.streams.is_live and not is_busy)):
+            self.streams.write(f"{text}\n")
             self._progress = text
-
-    def _write(self, text: str) -> None:
-        """Write text below the status line. The next status starts a new line below the text."""
-        self._progress = ""
-        self.streams.write(text)
 
     async def _ask(self) -> None:
         """Ask about open turns until none is left, the agent stops, or the model must first answer the person."""
@@ -182,24 +171,30 @@ class Console:
                 return
             await self._repeat_card(turn)
             self.streams.call()
-            self.streams.forget()
-            self._write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
-            if (line := await self._reader.line()) is None:
+            try:
+                keys = keys_of(turn, can_approve_more=self._can_approve_more)
+                await self._answer(turn, await self._read(keys))
+            except EOFError:
                 await self._stop()
                 return
-            try:
-                await self._answer(turn, line)
             except PersonError as error:
                 if isinstance(error, NotFound) and error.kind in ("agent", "turn"):
                     raise
-                self._say(str(error))
+                self.streams.say(str(error))
+
+    async def _read(self, question: str) -> str:
+        """Ask, and read the line that answers; raise EOFError at the end of input. Older lines answer nothing."""
+        self.streams.forget()
+        self.streams.ask(question)
+        if (line := await self._reader.line()) is None:
+            raise EOFError
+        return line
 
     async def _repeat_card(self, turn: Turn) -> None:
         """Write the card again if another card was written after it: a prompt is about the card right above it."""
         if self._last_drawn != turn.id:
-            agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self._last_drawn = turn.id
-            self._write(card_text(agent, turn, self.streams.look))
+            self.streams.write(card_text(await self._agent_of(turn), turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
         """The first open turn whose card was written in its present state: the agent's own, otherwise a helper's."""
@@ -221,12 +216,8 @@ class Console:
 
     async def _confirm(self, turn: Turn, words: FreeText) -> None:
         """Say what the text will do; an empty line sends it, another line replaces it."""
-        self.streams.forget()
-        self._write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
-        line = await self._reader.line()
-        if line is None:
-            await self._stop()
-        elif line.strip():
+        line = await self._read(CONFIRM.format("asks about" if is_question(words.text) else "rejects", turn.number))
+        if line.strip():
             await self._answer(turn, line)
         else:
             await self._decide(turn, words)
@@ -235,27 +226,36 @@ class Console:
         match answer:
             case "stop":
                 await self._stop()
-            case "help" | "all":
-                await self._explain(turn, whole=answer == "all")
-            case UnclearWord(word):
-                self.streams.write(unclear_text(word, self.streams.look))
             case ApproveKey(times):
                 await self._press(Button("approve", turn.id, times, turn.control_hash))
+            case "reject":
+                await self._reject(turn)
             case "edit":
                 await self._edit(turn)
-            case "review":
-                await self._review(turn)
             case FreeText(text):
                 await self._send(turn, text)
+            case _:
+                await self._explain(turn, answer)
 
-    async def _explain(self, turn: Turn, *, whole: bool) -> None:
-        """Write the whole card, or what the keys do."""
-        if whole:
-            agent, _ = await self.views.turn(self.origin.channel, turn.id)
-            self._write(card_text(agent, turn, replace(self.streams.look, height=0)))
-            return
-        covered = covered_text(turn) if self._can_approve_more else ""
-        self.streams.write(help_text(turn, self.streams.look, covered=covered))
+    async def _explain(self, turn: Turn, asked: Key | UnclearWord) -> None:
+        """Do what a key does that decides nothing."""
+        match asked:
+            case UnclearWord(word):
+                self.streams.say(UNCLEAR.format(word))
+            case "view":
+                await self._view(turn)
+            case "review":
+                await self._review(turn)
+            case _:
+                self.streams.say(help_of(turn, covered=covered_text(turn) if self._can_approve_more else ""))
+
+    async def _view(self, turn: Turn) -> None:
+        """Open the whole card in the pager, or write it where there is none."""
+        card = card_text(await self._agent_of(turn), turn, replace(self.streams.look, height=0))
+        if self.streams.view:
+            await asyncio.to_thread(self.streams.view, card)
+        else:
+            self.streams.write(card)
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
@@ -263,15 +263,19 @@ class Console:
             meaning: ReplyMeaning = "question" if is_question(text) else "feedback"
             told = await self.actions.say(turn.agent_id, typed(text), self.origin, seen, meaning)
             self._unanswered += told.is_asked
-            self._say(told.whole)
+            self.streams.say(told.whole)
+
+    async def _reject(self, turn: Turn) -> None:
+        """Reject the proposal. Somebody at the keyboard is asked for a reason."""
+        reason = await self._read(WHY.format(turn.number)) if self.streams.can_ask else ""
+        await self._press(Button("reject", turn.id, shown=turn.control_hash), FormInput(text=reason))
 
     async def _review(self, turn: Turn) -> None:
         """Ask for a self-review, or write the one that exists."""
         if turn.review:
-            agent, _ = await self.views.turn(self.origin.channel, turn.id)
-            self._write(review_text(agent, turn, self.streams.look))
+            self.streams.write(review_text(await self._agent_of(turn), turn, self.streams.look))
             return
-        self._say(REVIEWS)
+        self.streams.say(REVIEWS)
         await self._press(Button("review", turn.id))
 
     async def _edit(self, turn: Turn) -> None:
@@ -279,20 +283,22 @@ class Console:
         schema = self.views.spec(call.name).parameters
         changed = await ask_arguments(call.arguments, schema, replace(self.streams, read=self._reader.line))
         if changed is None:
-            await self._stop()
-        elif changed == call.arguments:
-            self._say("Nothing was changed.")
+            raise EOFError
+        if changed == call.arguments:
+            self.streams.say("Nothing was changed.")
         else:
             await self._press(Button("edit", turn.id, shown=turn.control_hash), FormInput(arguments=changed))
 
     async def _approve_or_stop(self, turn: Turn) -> None:
         """Approve a proposal without asking if the lease covers it; else say why not and stop the agent."""
-        agent = await self.views.agent(self.origin.channel, turn.agent_id)
+        agent = await self._agent_of(turn)
+        is_for_people = bool(turn.remark) or turn.exposed or self.views.spec(turn.call.name).always_asks
         try:
-            require_covered(agent, turn, self.views.spec(turn.call.name))
+            if agent.lease is None or not agent.lease.covers(turn) or is_for_people:
+                raise NotPossible(NOT_COVERED)
             await self._press(Button("approve", turn.id, shown=turn.control_hash))
         except PersonError as error:
-            self._say(str(error))
+            self.streams.say(str(error))
             await self._stop()
 
     async def _stop(self) -> None:
@@ -300,11 +306,11 @@ class Console:
         with suppress(NotPossible):
             await self._press(Button("stop", self.agent.id))
 
+    async def _agent_of(self, turn: Turn) -> Agent:
+        return await self.views.agent(self.origin.channel, turn.agent_id)
+
     async def _press(self, button: Button, filled: FormInput | None = None) -> None:
         await self.actions.press(button, filled or FormInput(), self.origin)
-
-    def _say(self, text: str) -> None:
-        self._write(said_text(text, self.streams.look))
 
     def _is_drawn(self, turn: Turn) -> bool:
         return (drawn := self._drawn.get(turn.agent_id)) is not None and visible_state(drawn) == visible_state(turn)

@@ -9,7 +9,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
 from agent_core.model.reply_meaning import is_agreement, is_question
 
-Key: TypeAlias = Literal["edit", "review", "all", "stop", "help"]
+Key: TypeAlias = Literal["reject", "edit", "review", "view", "stop", "help"]
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
 
 
@@ -38,11 +38,6 @@ class FreeText:
         """Whether the text is a command such as `!status` or `@Ben !approve`."""
         return re.match(r"(@.*\s)?!\w", self.text) is not None
 
-    @property
-    def is_question(self) -> bool:
-        """Whether the text is a question. A question decides nothing."""
-        return is_question(self.text)
-
 
 Answer: TypeAlias = ApproveKey | Key | UnclearWord | FreeText
 APPROVE = ApproveKey()
@@ -51,8 +46,10 @@ KEYS: dict[str, Answer] = {
     "yes": APPROVE,
     "e": "edit",
     "s": "review",
-    "a": "all",
-    "n": "stop",
+    "v": "view",
+    "n": "reject",
+    "no": "reject",
+    "x": "stop",
     "?": "help",
 }
 MAX_WORD_CHARACTERS = 15
@@ -62,13 +59,15 @@ def parse_answer(line: str) -> Answer:
     """Parse the answer to a proposal; raise InvalidInput for a number out of range."""
     said = line.strip()
     if more := re.fullmatch(r"y(?:es)?(?:\s*-\s*|\s+)([0-9]{1,9})", said, re.IGNORECASE):
-        return _times(int(more[1]))
+        if MIN_LEASE_COMMANDS <= (times := int(more[1])) <= MAX_LEASE_COMMANDS:
+            return ApproveKey(times)
+        raise InvalidInput({"times": f"y -N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {times}."})
     if key := KEYS.get(said.casefold()):
         return key
     words = FreeText(f"!{said}" if is_thread_command(said) else said)
     is_word = 0 < len(said) <= MAX_WORD_CHARACTERS and len(said.split()) == 1
     is_unclear = is_word or is_agreement(said)
-    return UnclearWord(said) if is_unclear and not (words.is_verb or words.is_question) else words
+    return UnclearWord(said) if is_unclear and not (words.is_verb or is_question(words.text)) else words
 
 
 def parse_settlement(line: str) -> Settlement:
@@ -76,17 +75,11 @@ def parse_settlement(line: str) -> Settlement:
     said = line.strip().casefold()
     if said not in SETTLEMENTS:
         raise InvalidInput(
-            {"answer": "Nothing was decided. Answer r (run again), i (it ran) or s (skip); n stops the agent."}
+            {"answer": "Nothing was decided. Answer r (run again), i (it ran) or s (skip); x stops the agent."}
         )
     return SETTLEMENTS[said]
 
 
 def is_for_any_turn(answer: Answer) -> bool:
     """Whether an answer means the same for an open proposal and for an interrupted command."""
-    return answer in ("all", "stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)
-
-
-def _times(times: int) -> ApproveKey:
-    if not MIN_LEASE_COMMANDS <= times <= MAX_LEASE_COMMANDS:
-        raise InvalidInput({"times": f"y -N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {times}."})
-    return ApproveKey(times)
+    return answer in ("view", "stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)

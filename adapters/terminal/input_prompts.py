@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from adapters.screens.cards import as_text
 from adapters.screens.visible_text import one_line
-from adapters.terminal.render import said_text, value_text
+from adapters.terminal.render import value_text
 from adapters.terminal.streams import Read, Streams
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
@@ -36,12 +36,14 @@ def is_complete(draft: AgentDraft) -> bool:
     return bool(draft.name.strip()) and any(goal.strip() for goal in draft.goals)
 
 
-async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
-    """Ask for the name if the draft has none; raise InvalidInput if the input is not interactive or ends."""
+async def ask_name(draft: AgentDraft, streams: Streams, greeting: str) -> AgentDraft:
+    """Greet and ask for a missing name; raise InvalidInput if the input is not interactive or ends."""
     if draft.name.strip():
         return draft
     if not streams.can_ask:
         raise InvalidInput({"name": MISSING["name"]})
+    if streams.emit is None:
+        streams.say(greeting)
     return replace(draft, name=await ask_line(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
 
 
@@ -64,7 +66,7 @@ async def create_from(draft: AgentDraft, create: Callable[[AgentDraft], Awaitabl
         except InvalidInput as wrong:
             if not streams.can_ask or wrong.problems.keys() != {"goals"}:
                 raise
-            streams.write(said_text(str(wrong), streams.look))
+            streams.say(str(wrong))
         draft = replace(draft, goals=await ask_goals(streams))
 
 
@@ -76,7 +78,7 @@ async def ask_goals(streams: Streams) -> tuple[str, ...]:
         goal = await ask_line(streams, f"Goal {len(goals) + 1}: ", "goals")
         if not goal:
             break
-        goals.append(goal)
+        goals += filter(None, map(str.strip, goal.split("\n")))  # a pasted list has one on each line
     return tuple(goals)
 
 

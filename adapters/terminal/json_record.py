@@ -1,6 +1,7 @@
 """One line of JSON for each ended turn: the output of `--json`."""
 
 import json
+from dataclasses import asdict
 
 from agent_core.model.decision import Reject
 from agent_core.model.turn import Turn, text_of
@@ -10,20 +11,12 @@ ENDED = ("done", "rejected", "withdrawn")
 
 def turn_as_json(turn: Turn) -> str:
     """The JSON object of a turn, in ASCII only, so that it has no terminal control characters."""
-    thoughts = turn.proposal.thoughts
     by = turn.decided_by
     whole = {
         "number": turn.number,
         "command": turn.call.name,
         "arguments": turn.call.arguments,
-        "thoughts": {
-            "text": thoughts.text,
-            "reasoning": thoughts.reasoning,
-            "plan": thoughts.plan,
-            "criticism": thoughts.criticism,
-            "speak": thoughts.speak,
-            "model_reasoning": thoughts.model_reasoning,
-        },
+        "thoughts": asdict(turn.proposal.thoughts),
         "state": turn.state,
         "decided_by": by.display if by else None,
         "result": _result(turn),

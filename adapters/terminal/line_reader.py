@@ -8,23 +8,14 @@ from adapters.screens.visible_text import visible
 from adapters.terminal.streams import Streams
 
 
-@dataclass(frozen=True, slots=True)
-class TypedLine:
-    """A line that came by itself; `text` is None at the end of input."""
-
-    text: str | None
-
-
 @dataclass(slots=True, kw_only=True)
 class LineReader:
-    """`write`: writes a line that no terminal echoed. `announce`: says that a line is there that nobody waited for."""
+    """`announce`: says that a line is there that nobody waited for."""
 
     streams: Streams
-    write: Callable[[str], None]
     announce: Callable[[], None]
     is_halted: bool = False
     _reading: asyncio.Future[str | None] | None = None
-    _is_watched: bool = False
 
     def halt(self) -> None:
         """End the wait for a line; there are no lines any more."""
@@ -41,8 +32,8 @@ class LineReader:
             return None
         if self._reading and self._reading.done() and self.streams.can_ask:
             self._reading = None
-        self._is_watched = False
         reading = self._begun()
+        reading.remove_done_callback(self._tell)
         try:
             line = await reading
         except asyncio.CancelledError:
@@ -57,17 +48,16 @@ class LineReader:
         """Read a line in the background, and announce it."""
         if self.is_halted:
             return
-        self._is_watched = True
         self._begun().add_done_callback(self._tell)
 
-    def take(self) -> TypedLine | None:
-        """The line that was announced; None if a prompt has taken it."""
+    def take(self, at_end: str) -> str | None:
+        """The line that was announced, or `at_end` at the end of input; None if a prompt has taken it."""
         reading = self._reading
         if reading is None or not reading.done() or reading.cancelled():
             return None
         self._reading, line = None, reading.result()
         self._echo(line)
-        return TypedLine(line)
+        return at_end if line is None else line
 
     def _begun(self) -> asyncio.Future[str | None]:
         if self._reading is None:
@@ -75,9 +65,9 @@ class LineReader:
         return self._reading
 
     def _tell(self, reading: asyncio.Future[str | None]) -> None:
-        if self._is_watched and reading is self._reading and not reading.cancelled():
+        if reading is self._reading and not reading.cancelled():
             self.announce()
 
     def _echo(self, line: str | None) -> None:
         if not self.streams.can_ask:  # input from a pipe is not echoed by a terminal
-            self.write(f"{visible(line or '')}\n")
+            self.streams.write(f"{visible(line or '')}\n")

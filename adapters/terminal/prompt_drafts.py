@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from adapters.screens.visible_text import one_line, visible
 from adapters.terminal.input_prompts import ask_goals, ask_line
-from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams
 from adapters.typed.prompt_drafts import GOES_TO_SERVER, FilledPrompt, PromptChoice, find_choice
 from agent_core.errors import InvalidInput
@@ -43,7 +42,7 @@ async def draft_from_choice(
     arguments = await _ask_arguments(choice, given, streams)
     filled = await fill_in(choice, arguments)
     goals = (f"{number}. {goal}" for number, goal in enumerate(filled.draft.goals, 1))
-    streams.write(said_text("\n".join((filled.said, *goals)), streams.look))
+    streams.say("\n".join((filled.said, *goals)))
     typed = await ask_line(streams, KEEP, "goals") if filled.draft.goals else "c"
     draft = filled.draft if not typed else replace(filled.draft, goals=await ask_goals(streams))
     name = name or await ask_line(streams, f"Name [{draft.name}]: ", "name")
@@ -58,8 +57,7 @@ async def _ask_arguments(choice: PromptChoice, given: Mapping[str, str], streams
         said = f"The prompt has no argument {cut_line(visible(unknown[0]), MAX_NAME)}. It has: {there}."
         raise InvalidInput({ARGUMENT_FIELD: said})
     if missing := [each for each in choice.prompt.arguments if each.name not in given]:
-        about = f"{choice.title}, a prompt of {choice.source}. {GOES_TO_SERVER}"
-        streams.write(said_text(about, streams.look))
+        streams.say(f"{choice.title}, a prompt of {choice.source}. {GOES_TO_SERVER}")
         given = {**given, **{each.name: await _ask(each.name, streams, each.is_required) for each in missing}}
     return _checked(choice, given)
 

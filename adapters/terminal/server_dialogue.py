@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from adapters.screens.buttons import Button
 from adapters.screens.visible_text import one_line
 from adapters.terminal.line_reader import LineReader
-from adapters.terminal.render import said_text, server_question
 from adapters.typed.actions import ActionDispatcher, FormInput
 from agent_core.errors import PersonError
 from agent_core.model.ids import TurnId
@@ -29,7 +28,6 @@ class ServerDialogue:
     actions: ActionDispatcher
     origin: Origin
     reader: LineReader
-    write: Callable[[str], None]
     stop: Callable[[], Awaitable[None]]
     is_unasked: bool
     _asked: dict[TurnId, Turn] = field(default_factory=dict)
@@ -56,26 +54,28 @@ class ServerDialogue:
             return
         first = asked[0]
         if len(asked) > 1:
-            self._say(f"Several servers ask. The next line answers {first.server}: {one_line(first.question.message)}")
+            self.reader.streams.say(
+                f"Several servers ask. The next line answers {first.server}: {one_line(first.question.message)}"
+            )
         fields, written = first.question.fields, self._written.get(first.id, [])
         wanted = field_line(fields[len(written)]) if fields else "yes"
-        self.write(server_question(one_line(wanted), self.reader.streams.look))
+        self.reader.streams.ask(f"Answer the server: {one_line(wanted)} · decline · stop")
 
     async def take_line(self) -> None:
         """Take the line that was typed as the next field. What does not fit is told, and asked again."""
         turn = next((each for each in self._asked.values() if self._is_open(each)), None)
         if turn is None and not self.reader.streams.can_ask:
             return  # the next prompt takes it
-        typed, asked = self.reader.take(), turn.open_question if turn else None
+        typed, asked = self.reader.take(at_end="decline"), turn.open_question if turn else None
         if typed is None:
             return
         if turn is None or asked is None:
-            self._say(OVER)
+            self.reader.streams.say(OVER)
             return
         try:
-            await self._carry_out(turn, asked, "decline" if typed.text is None else typed.text.strip())
+            await self._carry_out(turn, asked, typed.strip())
         except (PersonError, WrongAnswer) as error:
-            self._say(f"Nothing was sent: {error}")
+            self.reader.streams.say(f"Nothing was sent: {error}")
         if self._open():
             self.prompt()
             self.reader.watch()
@@ -123,6 +123,3 @@ class ServerDialogue:
     async def _decline(self, turn: Turn, asked: AskedQuestion) -> None:
         with suppress(PersonError):
             await self.actions.press(Button("decline", turn.id, shown=asked.id), FormInput(), self.origin)
-
-    def _say(self, text: str) -> None:
-        self.write(said_text(text, self.reader.streams.look))

@@ -9,15 +9,18 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from io import TextIOWrapper
+from dataclasses import dataclass, replace
+from io import FileIO, TextIOWrapper
+from pathlib import Path
 from typing import TextIO, TypeAlias
 
-from adapters.terminal.render import PLAIN, Look
+from rich.text import Text
+
+from adapters.terminal.render import PLAIN, Look, prompt_text, said_text
+from adapters.terminal.rich_terminal import RichTerminal, flush_keys
 
 Read: TypeAlias = Callable[[], Awaitable[str | None]]
-Write: TypeAlias = Callable[[str], None]
-CHUNK_BYTES = 65_536
+Write: TypeAlias = Callable[[Text | str], None]
 MAX_WIDTH_CELLS = 110
 BELL_SECONDS = 10.0  # who typed more recently is at the terminal
 
@@ -33,6 +36,7 @@ class Streams:
     `read`: returns the next line, or None at the end of input.
     `write`: writes text for people. `emit`: writes JSON for programs.
     `can_ask`: the input is interactive. `is_live`: the output is a terminal.
+    `spin`: shows what goes on until something is written. `view`: opens a long text in a pager. None without colours.
     `call`: rings the terminal's bell, unless the person typed a line a moment ago.
     `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer the prompt.
     """
@@ -43,66 +47,50 @@ class Streams:
     look: Look = PLAIN
     can_ask: bool = False
     is_live: bool = False
+    spin: Callable[[str], None] | None = None
+    view: Callable[[Text], None] | None = None
     call: Callable[[], None] = _nothing
     forget: Callable[[], None] = _nothing
+
+    def say(self, text: str) -> None:
+        """Write a message."""
+        self.write(said_text(text, self.look))
+
+    def ask(self, text: str) -> None:
+        """Write what can be typed now, and the input prompt."""
+        self.write(prompt_text(text, self.look))
 
 
 @dataclass(slots=True)
 class Keyboard:
     """Reads lines of a file descriptor in daemon threads, which do not delay the exit of the process.
 
-    The threads read the descriptor and not `sys.stdin`: a thread that waits in `sys.stdin` holds its lock, and then
-    the process does not exit cleanly.
+    The threads read the descriptor unbuffered and not `sys.stdin`: a thread that waits in `sys.stdin` holds its lock,
+    and then the process does not exit cleanly.
     """
 
     descriptor: int
     typed_at: float = -math.inf  # seconds of the monotonic clock
-    _rest: bytes = b""
-    _ended: bool = False
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def line(self) -> str | None:
         """The next line without its line end, or None at the end of input."""
         loop = asyncio.get_running_loop()
-        given: asyncio.Future[str | None] = loop.create_future()
+        lines = asyncio.Queue[bytes]()
 
         def fetch() -> None:
-            line = self._fetch()
+            line = b""
+            with suppress(OSError):
+                line = FileIO(self.descriptor, closefd=False).readline()
             with suppress(RuntimeError):  # the loop was closed while the person typed
-                loop.call_soon_threadsafe(_give, given, line)
+                loop.call_soon_threadsafe(lines.put_nowait, line)
 
         threading.Thread(target=fetch, name="keyboard", daemon=True).start()
-        return await given
-
-    def forget(self) -> None:
-        """Drop what was typed but not read yet; the input of a pipe is kept."""
-        if os.isatty(self.descriptor):
-            self._rest = b""
-            with suppress(ImportError):
-                import termios
-
-                termios.tcflush(self.descriptor, termios.TCIFLUSH)
-
-    def _fetch(self) -> str | None:
-        with self._lock:
-            while b"\n" not in self._rest and not self._ended:
-                chunk = self._read()
-                self._rest += chunk
-                self._ended = not chunk
-            if self._ended and not self._rest:
-                return None
-            line, _, self._rest = self._rest.partition(b"\n")
+        line = await lines.get()
         self.typed_at = time.monotonic()
-        return line.decode(errors="replace").removesuffix("\r")
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self.descriptor, CHUNK_BYTES)
-        except OSError:
-            return b""
+        return line.decode(errors="replace").removesuffix("\n").removesuffix("\r") if line else None
 
 
-def bell(keyboard: Keyboard, write: Write) -> Callable[[], None]:
+def bell(keyboard: Keyboard | RichTerminal, write: Write) -> Callable[[], None]:
     """A function that rings the terminal's bell if nobody typed a line in the last BELL_SECONDS."""
 
     def ring() -> None:
@@ -112,12 +100,14 @@ def bell(keyboard: Keyboard, write: Write) -> Callable[[], None]:
     return ring
 
 
-def standard(*, json: bool) -> Streams:
-    """Standard input and output; with `json`, text for people goes to standard error and JSON to standard output."""
-    keyboard = Keyboard(0)
-    people = sys.stderr if json else sys.stdout
+def standard(*, json: bool, history: Path) -> Streams:
+    """Standard input and output; with `json`, text for people goes to standard error and JSON to standard output.
+
+    `history`: the file of earlier lines, which a terminal offers again.
+    """
+    keyboard, people = Keyboard(0), sys.stderr if json else sys.stdout
     write = _writer(people)
-    return Streams(
+    streams = Streams(
         read=keyboard.line,
         write=write,
         emit=_writer(sys.stdout) if json else None,
@@ -125,7 +115,20 @@ def standard(*, json: bool) -> Streams:
         can_ask=os.isatty(0),
         is_live=people.isatty(),
         call=bell(keyboard, write) if people.isatty() else _nothing,
-        forget=keyboard.forget,
+        forget=flush_keys,
+    )
+    if json or not (streams.can_ask and streams.look.colour):
+        return streams
+    screen = RichTerminal(history)
+    ring = bell(screen, lambda _bell: screen.console.bell())
+    return replace(
+        streams,
+        read=screen.line,
+        write=screen.write,
+        call=ring,
+        forget=screen.forget,
+        spin=screen.spin,
+        view=screen.view,
     )
 
 
@@ -142,18 +145,13 @@ def look_of(stream: TextIO) -> Look:
     )
 
 
-def _give(wanted: asyncio.Future[str | None], line: str | None) -> None:
-    if not wanted.done():
-        wanted.set_result(line)
-
-
 def _writer(stream: TextIO) -> Write:
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
 
-    def write(text: str) -> None:
+    def write(text: Text | str) -> None:
         try:
-            stream.write(text)
+            stream.write(str(text))
             stream.flush()
         except BrokenPipeError:  # the reader is gone: drop further output, also at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from rich.text import Text
+
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface
 from adapters.typed.actions import ActionDispatcher
@@ -36,7 +38,7 @@ class DeskCard:
             case "Reject":
                 self.chat.type(filled["reason"])
             case "Stop":
-                self.chat.type("n")
+                self.chat.type("x")
             case "Answer":
                 asked = self.chat.output.rpartition(SERVER_QUESTION)[2].partition(":")[0].strip()
                 names = [*filled]
@@ -68,7 +70,7 @@ class DeskCard:
 
 @dataclass(slots=True)
 class DeskChat:
-    """One person at one terminal; `read_to` is how far they have read. `is_live`: the terminal rewrites a line."""
+    """One person at one terminal; `read_to` is how far they have read. `is_live`: the terminal shows what goes on."""
 
     stage: Stage
     tasks: asyncio.TaskGroup
@@ -201,13 +203,13 @@ class DeskChat:
         assert isinstance(surface, TerminalSurface)
         core = replace(self.stage.core, loop=self.stage.loop)
         terminal = Terminal(core=core, actions=self._actions(), surface=surface, lock=FreeLock)
-        streams = Streams(read=self.lines.get, write=self._print, is_live=self.is_live)
+        streams = Streams(read=self.lines.get, write=self._print, spin=self._print if self.is_live else None)
         self.codes.append(await solo(terminal, self.options, streams))
         self.printed.set()
 
     def _actions(self) -> ActionDispatcher:
         return actions_of(self.stage)
 
-    def _print(self, text: str) -> None:
-        self.output += text
+    def _print(self, text: Text | str) -> None:
+        self.output += str(text)
         self.printed.set()

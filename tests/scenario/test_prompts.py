@@ -10,6 +10,7 @@ from typing import Any
 
 import discord
 import pytest
+from rich.text import Text
 from simcord.results import InteractionResult
 
 from adapters.terminal.streams import Streams
@@ -244,13 +245,13 @@ class Desk:
         """Begin with a prompt and these lines, then stop the agent."""
         stage = Stage(model=ScriptedModel(WRITE), surface=TerminalSurface())
         self.servers.offer(stage)
-        rest = iter((*lines, "n"))
+        rest = iter((*lines, "x"))
 
         async def read() -> str | None:
             return next(rest, None)
 
-        def write(text: str) -> None:
-            self.written += text
+        def write(text: Text | str) -> None:
+            self.written += str(text)
 
         surface = stage.surface
         assert isinstance(surface, TerminalSurface)

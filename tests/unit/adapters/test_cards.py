@@ -235,8 +235,8 @@ def test_a_text_that_the_diff_shows_the_change_to_is_opened_and_not_repeated(tex
         line,
         bool(line),
     )
-    assert text.splitlines()[-1] in card_text(
-        AGENT, a_write(text, Preview(title="a.txt", body=change, kind="diff")), PLAIN
+    assert text.splitlines()[-1] in str(
+        card_text(AGENT, a_write(text, Preview(title="a.txt", body=change, kind="diff")), PLAIN)
     )
 
 

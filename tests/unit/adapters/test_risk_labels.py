@@ -14,6 +14,7 @@ from adapters.terminal.render import LEVELS, Look, card_text
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
+from tests.ansi import as_ansi
 from tests.discord_messages import turn_message as discord_message
 from tests.slack_messages import turn_message as slack_message
 
@@ -72,6 +73,8 @@ def test_a_class_that_does_not_stand_out_leaves_headline_and_colour_as_they_are(
 @pytest.mark.proves("card:risk")
 def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     turn = replace(a_turn(AGENT), risks=("network", "execute", "publish", "spend"))
-    assert card_text(AGENT, turn, Look()).splitlines()[-1].startswith("▲ execute + ◆ publish + ■ spend + network · ")
-    coloured = card_text(AGENT, turn, Look(colour=True)).splitlines()[-1]
+    assert (
+        str(card_text(AGENT, turn, Look())).splitlines()[-1].startswith("▲ execute + ◆ publish + ■ spend + network · ")
+    )
+    coloured = as_ansi(card_text(AGENT, turn, Look(colour=True))).splitlines()[-1]
     assert coloured.startswith("\x1b[1;33m▲ execute\x1b[0m + \x1b[1;34m◆ publish\x1b[0m + \x1b[1;35m■ spend\x1b[0m")

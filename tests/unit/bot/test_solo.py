@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.text import Text
 
 from adapters.terminal.console import Console
 from adapters.terminal.render import PLAIN, Look
@@ -60,9 +61,7 @@ class Desk:
 
     async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
         self.lines.extend(lines)
-        streams = Streams(
-            read=self.read, write=self.write, emit=self.emitted.append, look=self.look, can_ask=self.can_ask
-        )
+        streams = Streams(read=self.read, write=self.write, emit=self.emit, look=self.look, can_ask=self.can_ask)
         async with asyncio.timeout(PATIENCE_SECONDS):
             surface = self.stage.surface
             assert isinstance(surface, TerminalSurface)
@@ -73,8 +72,11 @@ class Desk:
     async def read(self) -> str | None:
         return self.lines.popleft() if self.lines else None
 
-    def write(self, text: str) -> None:
-        self.written += text
+    def write(self, text: Text | str) -> None:
+        self.written += str(text)
+
+    def emit(self, text: Text | str) -> None:
+        self.emitted.append(str(text))
 
     async def agent(self, name: str = "Clerk") -> Agent:
         agent = await self.stage.views.find_by_name(CHANNEL, name)
@@ -123,10 +125,10 @@ async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
 
 KEY = "paused: The model did not answer: the key is wrong"
 TYPED: dict[str, tuple[list[Scripted], list[str], int, str, list[str]]] = {
-    "three are approved": ([WRITE, *MORE], ["y -3", "n"], 3, "1 of 3 left · granted by", ["done"] * 3 + ["withdrawn"]),
-    "an odd number": ([WRITE], ["", "y -51", "n"], 3, "a number from 2 to 50, not 51.", ["withdrawn"]),
-    "an edit of nothing": ([WRITE], ["e", "", "", "n"], 3, "Nothing was changed.", ["withdrawn"]),
-    "an edit that does not fit": ([WRITE], ["e", "x" * 500, "", "n"], 3, "is too long", ["withdrawn"]),
+    "three are approved": ([WRITE, *MORE], ["y -3", "x"], 3, "1 of 3 left · granted by", ["done"] * 3 + ["withdrawn"]),
+    "an odd number": ([WRITE], ["", "y -51", "x"], 3, "a number from 2 to 50, not 51.", ["withdrawn"]),
+    "an edit of nothing": ([WRITE], ["e", "", "", "x"], 3, "Nothing was changed.", ["withdrawn"]),
+    "an edit that does not fit": ([WRITE], ["e", "x" * 500, "", "x"], 3, "is too long", ["withdrawn"]),
     "a pause": ([ModelRefused("the key is wrong")], [], 3, KEY, []),
     "no review": ([WRITE, ModelRefused("None."), DONE], ["s", "y", "y"], 0, "No self-review: None.", ["done", "done"]),
 }
@@ -164,10 +166,26 @@ async def test_free_text_rejects_with_that_reason() -> None:
     assert "rejected it: Use b.txt" in desk.model.prompts[-1][-2].content
 
 
+@pytest.mark.parametrize(("can_ask", "lines", "reason"), [(False, ["n", "y"], ""), (True, ["no", "y", "y"], "y")])
+async def test_n_rejects_and_somebody_at_the_keyboard_is_asked_why(
+    can_ask: bool, lines: list[str], reason: str
+) -> None:
+    desk = desk_of(WRITE, DONE, can_ask=can_ask)
+    assert await desk.sits(WITH_ROLE, *lines) == 0
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": reason}
+    assert ("Type the reason, or press Enter to give none." in desk.written) == can_ask
+
+
+async def test_the_end_of_input_instead_of_a_reason_stops_the_agent() -> None:
+    desk = desk_of(WRITE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, "n") == 3
+    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
+
+
 @pytest.mark.proves("terminal:no-accident")
 async def test_a_word_that_only_looks_like_a_key_is_asked_back() -> None:
     desk = desk_of(WRITE)
-    assert await desk.sits(CLERK, "no", "quit", "ok", "n") == 3
+    assert await desk.sits(CLERK, "nope", "quit", "ok", "x") == 3
     assert "Nothing was decided: “quit” is not a key here." in desk.written
     assert [turn["state"] for turn in desk.records] == ["withdrawn"]
 
@@ -180,7 +198,7 @@ async def test_somebody_at_the_keyboard_is_told_what_words_will_do_before_they_a
     assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use c.txt"}
 
 
-@pytest.mark.parametrize(("typed", "code"), [(["Use b.txt", "n"], 3), (["Use b.txt"], 3), (["Use b.txt", "y", "y"], 0)])
+@pytest.mark.parametrize(("typed", "code"), [(["Use b.txt", "x"], 3), (["Use b.txt"], 3), (["Use b.txt", "y", "y"], 0)])
 async def test_another_key_takes_the_place_of_words_that_were_not_sent(typed: list[str], code: int) -> None:
     desk = desk_of(WRITE, DONE, can_ask=True)
     assert await desk.sits(WITH_ROLE, *typed) == code
@@ -190,14 +208,14 @@ async def test_another_key_takes_the_place_of_words_that_were_not_sent(typed: li
 
 async def test_a_question_says_that_it_asks_and_a_verb_needs_no_second_line() -> None:
     desk = desk_of(WRITE, can_ask=True)
-    assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "n") == 3
+    assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "x") == 3
     assert "This asks about turn 1 with these words." in desk.written
     assert "Clerk: waiting for a decision" in desk.written
     assert "│ y -N, y N  this command and the next ones run without asking" in desk.written
 
 
-@pytest.mark.parametrize("lines", [["n"], [], ["e", "b.txt", "<", "one"]])
-async def test_n_and_the_end_of_input_stop_the_agent(lines: list[str]) -> None:
+@pytest.mark.parametrize("lines", [["x"], [], ["e", "b.txt", "<", "one"]])
+async def test_x_and_the_end_of_input_stop_the_agent(lines: list[str]) -> None:
     desk = desk_of(WRITE)
     assert await desk.sits(CLERK, *lines) == 3
     assert isinstance((await desk.agent()).status, Stopped)
@@ -276,10 +294,10 @@ async def test_continuous_runs_more_commands_than_an_answer_may_approve() -> Non
 async def test_a_folded_card_is_shown_whole_by_a_key_that_decides_nothing() -> None:
     desk = desk_of(reply_text("write_to_file", {"filename": "a.txt", "text": "line\n" * 900}), DONE)
     desk.look = Look(height=24)
-    await desk.sits(CLERK, "a", "n")
+    await desk.sits(CLERK, "v", "x")
     first, _, whole = desk.written.partition("\n> ")
     assert (first.count("│ +line"), whole.count("│ +line")) == (12, 900)
-    assert "… 888 lines left out; a shows them." in first
+    assert "… 888 lines left out; v shows them." in first
     assert [turn["state"] for turn in desk.records] == ["withdrawn"]
 
 
@@ -300,8 +318,8 @@ async def test_the_terminal_offers_no_further_commands_where_the_operators_limit
     service = desk.stage.service
     desk.stage.service = replace(service, decisions=replace(service.decisions, continuous_limit=1))
     desk.actions = actions_of(desk.stage)
-    await desk.sits(CLERK, "?", "n")
-    assert "y approve · e edit" in desk.written
+    await desk.sits(CLERK, "?", "x")
+    assert "y approve · n reject · e edit" in desk.written
     assert "the command runs as shown" in desk.written
     assert "-N" not in desk.written
 
@@ -309,7 +327,7 @@ async def test_the_terminal_offers_no_further_commands_where_the_operators_limit
 async def test_control_sequences_of_the_model_reach_the_terminal_spelled() -> None:
     evil = reply_text("write_to_file", {"filename": "a.txt", "text": "\x1b[2J"}, text="\x1b]0;owned\x07")
     desk = desk_of(evil)
-    await desk.sits(CLERK, "n")
+    await desk.sits(CLERK, "x")
     assert "⟨U+001B⟩[2J" in desk.written
     assert "\x1b" not in desk.written
 
@@ -334,7 +352,7 @@ async def test_an_agent_of_that_name_is_resumed_where_it_was() -> None:
 async def test_a_session_that_ended_names_the_command_that_resumes() -> None:
     desk = desk_of(WRITE, DONE)
     options = replace(CLERK, draft=replace(CLERK.draft, name="Clerk's 2nd"))
-    assert await desk.sits(options, "n") == 3
+    assert await desk.sits(options, "x") == 3
     assert desk.written.rstrip().endswith("""python -m bot solo --name 'Clerk'"'"'s 2nd' resumes it.""")
     assert "Resume to continue" not in desk.written
     desk.written = ""
@@ -344,15 +362,15 @@ async def test_a_session_that_ended_names_the_command_that_resumes() -> None:
 
 async def test_a_resumed_agent_gets_the_model_of_the_command_line() -> None:
     desk = desk_of(WRITE, *MORE[:1], DONE)
-    assert await desk.sits(CLERK, "n") == 3
-    assert await desk.sits(SoloOptions(draft=AgentDraft(name="Clerk", model="other-2")), "n") == 3
+    assert await desk.sits(CLERK, "x") == 3
+    assert await desk.sits(SoloOptions(draft=AgentDraft(name="Clerk", model="other-2")), "x") == 3
     assert desk.model.models[-1] == "other-2"
     assert "Its own" not in desk.written
 
 
 async def test_what_was_shown_before_a_resume_is_not_shown_again() -> None:
     desk = desk_of(WRITE, DONE)
-    await desk.sits(CLERK, "n")
+    await desk.sits(CLERK, "x")
     desk.written = ""
     await desk.sits(CLERK, "y")
     assert "turn 1" not in desk.written.partition("\n\n")[2]
@@ -362,9 +380,9 @@ async def test_what_was_shown_before_a_resume_is_not_shown_again() -> None:
 async def test_a_resumed_agent_gets_the_budget_that_is_given() -> None:
     desk = desk_of(*[WRITE] * 3)
     for options in (CLERK, replace(CLERK, draft=replace(CLERK.draft, budget=Decimal(2)))):
-        await desk.sits(options, "n")
+        await desk.sits(options, "x")
     assert (await desk.agent()).budget.limit == 2
-    await desk.sits(replace(CLERK, is_unlimited=True), "n")
+    await desk.sits(replace(CLERK, is_unlimited=True), "x")
     assert (await desk.agent()).budget.limit is None
 
 
@@ -434,7 +452,7 @@ async def test_continuous_approves_of_what_it_finds_open_only_what_its_lease_cov
 
 async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
     desk = desk_of(DONE, can_ask=True)
-    assert await desk.sits(SoloOptions(draft=AgentDraft()), "Ada", "", "Write a poem", "Read it", "", "y") == 0
+    assert await desk.sits(SoloOptions(draft=AgentDraft()), "Ada", "", "Write a poem\nRead it", "", "y") == 0
     agent = await desk.agent("Ada")
     assert (agent.goals, agent.role.startswith("an assistant")) == (("Write a poem", "Read it"), True)
 
@@ -528,9 +546,9 @@ async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it
 
 
 @pytest.mark.slow
-async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
+async def test_x_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
     desk = desk_with_helper(Scout=(WRITE,))
-    assert await desk.sits(CLERK, "y", "y", "n") == 3
+    assert await desk.sits(CLERK, "y", "y", "x") == 3
     assert [(await desk.agent(name)).status.kind for name in ("Clerk", "Scout")] == ["stopped", "stopped"]
 
 
@@ -573,7 +591,7 @@ async def test_the_card_that_is_asked_about_stands_right_above_the_question() ->
 
 async def test_after_an_edit_the_terminal_shows_what_ran() -> None:
     desk = desk_of(WRITE, DONE)
-    await desk.sits(CLERK, "e", "b.txt", "two", "n")
+    await desk.sits(CLERK, "e", "b.txt", "two", "x")
     ran = desk.written.partition("edited and approved by")[2]
     assert "filename · changed by @" in ran
     assert "│ +b.txt" in ran

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from rich.text import Text
 
 from adapters.terminal.streams import BELL_SECONDS, Keyboard, bell
 
@@ -10,7 +11,7 @@ from adapters.terminal.streams import BELL_SECONDS, Keyboard, bell
 @pytest.mark.proves("attention:bell")
 async def test_the_bell_rings_unless_a_line_was_typed_a_moment_ago() -> None:
     reading, writing = os.pipe()
-    keyboard, written = Keyboard(reading), list[str]()
+    keyboard, written = Keyboard(reading), list[Text | str]()
     ring = bell(keyboard, written.append)
     ring()
     assert written == ["\a"]

@@ -3,7 +3,9 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from adapters.terminal.line_reader import LineReader, TypedLine
+from rich.text import Text
+
+from adapters.terminal.line_reader import LineReader
 from adapters.terminal.streams import Streams
 
 
@@ -17,8 +19,11 @@ class Desk:
     echoed: list[str] = field(default_factory=list)
 
     def reader(self) -> LineReader:
-        streams = Streams(read=self.lines.get, write=self.echoed.append, can_ask=self.can_ask)
-        return LineReader(streams=streams, write=self.echoed.append, announce=self.announced.set)
+        streams = Streams(read=self.lines.get, write=self.echo, can_ask=self.can_ask)
+        return LineReader(streams=streams, announce=self.announced.set)
+
+    def echo(self, text: Text | str) -> None:
+        self.echoed.append(str(text))
 
     async def type(self, line: str | None) -> None:
         self.lines.put_nowait(line)
@@ -29,10 +34,10 @@ async def test_a_watched_line_is_announced_and_taken_once() -> None:
     desk = Desk()
     reader = desk.reader()
     reader.watch()
-    assert reader.take() is None
+    assert reader.take("the end") is None
     await desk.type("decline")
-    assert reader.take() == TypedLine("decline")
-    assert reader.take() is None
+    assert reader.take("the end") == "decline"
+    assert reader.take("the end") is None
 
 
 async def test_a_prompt_takes_over_a_watched_line_that_was_not_typed_yet() -> None:
@@ -44,7 +49,7 @@ async def test_a_prompt_takes_over_a_watched_line_that_was_not_typed_yet() -> No
     desk.lines.put_nowait("y")
     assert await asked == "y"
     assert not desk.announced.is_set()
-    assert reader.take() is None
+    assert reader.take("the end") is None
 
 
 async def test_at_a_terminal_a_line_typed_before_its_prompt_answers_nothing() -> None:
@@ -65,7 +70,7 @@ async def test_of_a_pipe_no_line_is_lost_and_each_is_echoed() -> None:
     reader.watch()
     desk.announced.clear()
     await desk.type(None)
-    assert reader.take() == TypedLine(None)
+    assert reader.take("the end") == "the end"
     assert desk.echoed == ["y\n", "\n"]
 
 

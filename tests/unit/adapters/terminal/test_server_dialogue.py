@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
+from rich.text import Text
 
 from adapters.terminal.line_reader import LineReader
 from adapters.terminal.server_dialogue import ServerDialogue
@@ -69,19 +70,20 @@ async def desk() -> AsyncIterator[Desk]:
     stage, lines, announced = Stage(clock=FakeClock(NOON)), asyncio.Queue[str | None](), asyncio.Event()
     written, stopped, forgotten = list[str](), list[bool](), list[bool]()
 
+    def write(text: Text | str) -> None:
+        written.append(str(text))
+
     async def stop() -> None:
         stopped.append(True)
 
     reader = LineReader(
-        streams=Streams(read=lines.get, write=written.append, can_ask=True, forget=partial(forgotten.append, True)),
-        write=written.append,
+        streams=Streams(read=lines.get, write=write, can_ask=True, forget=partial(forgotten.append, True)),
         announce=announced.set,
     )
     dialogue = ServerDialogue(
         actions=actions_of(stage),
         origin=Origin(by=ANA, channel=CHANNEL),
         reader=reader,
-        write=written.append,
         stop=stop,
         is_unasked=False,
     )

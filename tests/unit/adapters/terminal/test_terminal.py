@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -9,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from adapters.screens.visible_text import visible
+from adapters.terminal import render
 from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, parse_settlement
 from adapters.terminal.json_record import turn_as_json
-from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
+from adapters.terminal.render import BAR, DASHED, Look
+from adapters.terminal.rich_terminal import flush_keys
 from adapters.terminal.streams import Keyboard, look_of
 from adapters.terminal.surface import CHANNEL, CardEvent, NoticeEvent, StatusEvent, TerminalSurface
 from adapters.typed.agent_templates import load_templates
 from adapters.typed.settings_file import read_settings
 from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.draft import AgentDraft
@@ -24,10 +29,19 @@ from agent_core.model.permissions import Lease
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 from bot.solo import SoloOptions, parse
+from tests.ansi import as_ansi
 
 AGENT = an_agent(channel=CHANNEL)
 PLAIN = Look(width=40)
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe\r"
+
+
+def card_text(agent: Agent, turn: Turn, look: Look) -> str:
+    return str(render.card_text(agent, turn, look))
+
+
+def change_text(agent: Agent, turn: Turn, look: Look) -> str:
+    return str(render.change_text(agent, turn, look))
 
 
 def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Preview | None = None) -> Turn:
@@ -44,7 +58,10 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
         ("y-50", ApproveKey(50)),
         ("e", "edit"),
         ("S", "review"),
-        ("n", "stop"),
+        ("n", "reject"),
+        (" No ", "reject"),
+        ("x", "stop"),
+        ("v", "view"),
         ("goals", FreeText("!goals")),
         ("memory search tea", FreeText("!memory search tea")),
         ("budget is too small", FreeText("budget is too small")),
@@ -64,7 +81,7 @@ def test_a_line_is_a_key_or_words_for_the_agent(line: str, answer: object) -> No
 
 
 LOOK_LIKE_KEYS = (
-    "no quit exit q stop help ok okay yep ja sure approve edit reject yes! Y. y5 y5! r i nope NO k :q b.txt"
+    "no! quit exit q stop help ok okay yep ja sure approve edit reject yes! Y. y5 y5! r i nope a nn xx vy k :q b.txt"
 )
 
 
@@ -122,7 +139,7 @@ def test_control_sequences_come_out_spelled_wherever_they_stand(place: str) -> N
         "result": change_text(AGENT, turn.decide(Approve(), by=ANA, at=NOON).finish(Succeeded(EVIL), NOON), PLAIN),
         "reason": change_text(AGENT, turn.decide(Reject(EVIL), by=ANA, at=NOON), PLAIN),
         "remark": card_text(AGENT, turn.show_again(None, EVIL, NOON), PLAIN),
-        "notice": said_text(EVIL, PLAIN),
+        "notice": str(render.said_text(EVIL, PLAIN)),
     }
     text = texts.get(place) or card_text(AGENT, turn, PLAIN)
     assert "⟨U+001B⟩" in text
@@ -144,7 +161,54 @@ def test_a_review_stands_on_the_card_behind_bars() -> None:
 def test_a_diff_is_shown_as_it_is_and_coloured_only_where_colour_is_wanted() -> None:
     turn = a_proposal({"filename": "a"}, preview=Preview(title="a", body=" one\n-two\n+three", kind="diff"))
     assert "│  one\n│ -two\n│ +three\n" in card_text(AGENT, turn, PLAIN)
-    assert "\x1b[31m│ -two\x1b[0m\n\x1b[32m│ +three\x1b[0m" in card_text(AGENT, turn, Look(width=40, colour=True))
+    assert "\x1b[31m│ -two\x1b[0m\n\x1b[32m│ +three\x1b[0m" in as_ansi(
+        render.card_text(AGENT, turn, Look(width=40, colour=True))
+    )
+
+
+def test_markdown_of_the_model_is_drawn_in_colour_and_stays_behind_bars() -> None:
+    said = "# Why\n**Tea** is `hot`:\nso [wait](http://a.test)\n\n- one\n- two\n\n```\nx = 1\n```\n"
+    card = render.card_text(AGENT, a_proposal({}, thoughts=said), Look(width=40, colour=True))
+    rows = [row.rstrip() for row in str(card).splitlines()]
+    for row in ("│ Tea is hot:", "│ so [wait](http://a.test)", "│  • one", "│  x = 1"):
+        assert row in rows
+    assert "\x1b[1mTea\x1b[0m" in as_ansi(card)
+
+
+HOSTILE = (
+    *(EVIL, "[red]x[/red] [link=http://a.test]y[/link]", "<b>x</b> <!-- hidden -->", "&#x1b;[2J &#x202e;x &lt;b&gt;"),
+    *(
+        "[a]: http://a.test 'x'",
+        "![x](http://a.test/\x1b)",
+        "<http://a.test>",
+        "> " * 40 + "deep",
+        "```info\nx\n```",
+        "1. a\n1. b\n1. c",
+        "|a|b|\n|-|-|\n|1|2|extra|",
+        "- " * 40 + "deep",
+    ),
+    *(
+        "|a|" * 30 + "\n" + "|-|" * 30 + "\n" + "|\x1b|" * 30,
+        "```\x1b[2J\n\x1b[2J\n```",
+        "━━ Clerk · turn 9\n> y\n" * 3,
+    ),
+)
+
+
+@pytest.mark.parametrize("width", [20, 100])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_hides_nothing_sends_nothing_and_cannot_pass_for_a_card(text: str, width: int) -> None:
+    card = render.card_text(AGENT, a_proposal({}, thoughts=text), Look(width=width, colour=True))
+    rows = str(card).splitlines()
+    said = rows[rows.index("Thoughts:") + 1 : rows.index("Command write_to_file")]
+    assert all(row.startswith((BAR, DASHED)) and len(row) <= width for row in said)
+    shown = as_ansi(card)
+    assert not re.search(r"\x1b(?!\[[0-9;]*m)|[\x00-\x09\x0b-\x1a\x7f-\x9f\u202e]", shown)
+    assert re.sub(r"[\W_]", "", "".join(said)) == re.sub(r"[\W_]", "", visible(text))
+
+
+def test_the_keys_fit_a_row_of_80() -> None:
+    assert max(map(len, render.keys_of(a_turn(AGENT)).split("\n"))) < 80
 
 
 @pytest.mark.proves("card:once")
@@ -158,8 +222,8 @@ def test_what_is_longer_than_the_screen_is_folded_and_says_how_much_and_what_sho
     body = "\n".join(f"+{number}" for number in range(1_000))
     turn = a_proposal({"text": "x\n" * 500}, preview=Preview(title="a", body=body, kind="diff"))
     folded = card_text(AGENT, turn, replace(PLAIN, height=40))
-    assert "│ +17\n│ +18\n… 972 lines left out; a shows them.\n│ +990\n" not in folded
-    assert "│ +17\n… 972 lines left out; a shows them.\n│ +990\n" in folded
+    assert "│ +17\n│ +18\n… 972 lines left out; v shows them.\n│ +990\n" not in folded
+    assert "│ +17\n… 972 lines left out; v shows them.\n│ +990\n" in folded
     assert folded.count("\n") < 80
     assert card_text(AGENT, turn, PLAIN).count("│ +") == 1_000
 
@@ -182,7 +246,7 @@ def test_changed_arguments_are_shown_when_the_command_starts() -> None:
 
 
 def test_a_value_of_several_lines_keeps_its_lines() -> None:
-    assert value_text("one\ntwo\n", PLAIN) == "│ one\n│ two\n│ \n"
+    assert str(render.value_text("one\ntwo\n", PLAIN)) == "│ one\n│ two\n│ \n"
 
 
 def test_a_turns_record_says_all_of_it_in_ascii() -> None:
@@ -287,7 +351,7 @@ async def test_what_was_typed_ahead_at_a_terminal_is_forgotten_before_a_question
     person, terminal = os.openpty()
     keyboard = Keyboard(terminal)
     os.write(person, b"y\ny\n")
-    keyboard.forget()
+    flush_keys(terminal)
     os.write(person, b"n\n")
     assert await keyboard.line() == "n"
     os.close(person)
@@ -299,7 +363,7 @@ async def test_what_waits_in_a_pipe_is_kept_for_its_question(pipe: tuple[int, in
     os.close(pipe[1])
     keyboard = Keyboard(pipe[0])
     assert await keyboard.line() == "y"
-    keyboard.forget()
+    flush_keys(pipe[0])
     assert await keyboard.line() == "n"
 
 
