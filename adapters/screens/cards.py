@@ -26,7 +26,7 @@ from agent_core.model.model_calls import Budget
 from agent_core.model.turn import Turn
 from agent_core.text.lines import unseparated
 
-READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
+READ_UNTRUSTED = "⚠ read content from outside since the last decision"
 FROM_UNTRUSTED = "untrusted content"
 ENDS = (".", "!", "?", "…")  # of a sentence
 ASKS_EACH_TIME = "asks each time, also under Approve ×N"
@@ -206,7 +206,7 @@ def _status(agent: Agent) -> str:
         case Thinking() as status:
             return _thinking(status)
         case Awaiting():
-            return "waiting for a decision"
+            return "needs approval"
         case Acting():
             return "waiting for an answer to a tool server" if agent.asks else "running a command"
         case Paused(reason):
@@ -229,8 +229,14 @@ def _thinking(status: Thinking) -> str:
 
 def status_word(status: AgentStatus) -> str:
     """What an agent is doing, in one word for a list."""
-    words = {"thinking": "thinks", "awaiting": "asks", "acting": "runs", "paused": "paused", "finished": "done"}
-    return "asks" if isinstance(status, Acting) and status.asks else words.get(status.kind, status.kind)
+    words = {
+        "thinking": "thinks",
+        "awaiting": "needs approval",
+        "acting": "runs",
+        "paused": "paused",
+        "finished": "done",
+    }
+    return "needs approval" if isinstance(status, Acting) and status.asks else words.get(status.kind, status.kind)
 
 
 def spend_text(agent: Agent) -> str:
@@ -250,7 +256,7 @@ def lease_text(agent: Agent) -> str:
     lease = agent.lease
     if lease is None:
         return ""
-    parts = (f"{lease.left} of {lease.total} left", str(lease.limits), f"granted by {lease.granted_by.in_full}")
+    parts = (f"under {lease.granted_by.in_full}’s ×{lease.total}", str(lease.limits), f"{lease.left} left")
     return " · ".join(filter(None, parts))
 
 

@@ -16,7 +16,7 @@ RUNNING = " · running"
 STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
-WAITS: StateParts = ("waiting for a decision",)
+WAITS: StateParts = ("needs approval",)
 WAITS_FOR_TWO: StateParts = ("waiting for two people to approve",)
 
 
@@ -129,11 +129,11 @@ def _approved(turn: Turn) -> StateParts:
     last = turn.approvals[-1]
     match last.decision:
         case Approve(under="policy"):
-            return (f"not asked: {last.by.in_full} lets {' and '.join(turn.risks)} commands run without asking",)
+            return (f"no approval needed: {last.by.in_full} set {' and '.join(turn.risks)} free",)
         case Approve(under="rule", rule=words):
-            return (f"not asked: a rule of {last.by.in_full}", ": ", words)
+            return (f"no approval needed: a rule of {last.by.in_full}", ": ", words)
         case Approve(under="lease", granted_at=granted_at):
-            return (f"approved by {last.by.in_full} in advance", *_at(granted_at))
+            return (f"auto-approved by {last.by.in_full}’s Approve ×N", *_at(granted_at))
         case Approve(times) if times > 1:
             return (f"approved ×{times} by {last.by.in_full}",)
         case _:

@@ -52,7 +52,7 @@ LEFT = {
     "index": "Its entries in the vector index are removed as soon as the index can be reached.",
 }
 SAY_LABELS = {"note": "Note", "ask": "Ask", "reject": "Reject with reason"}
-RESUME_TO_READ = "Press Resume so that it reads this."
+RESUME_TO_READ = "Saved: it reads this once somebody resumes it."
 NOTE_AT_REST = "Write a note: it is read after Resume."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 

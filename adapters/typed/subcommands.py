@@ -201,7 +201,7 @@ def copied_text(agent: Agent, copy: AgentDraft) -> str:
         free = f" Like {agent.name}, it would run without asking: {listed}."
         if not copy.policy.free:
             free = f" Unlike {agent.name}, it asks for: {listed}. Choose below what runs without asking."
-    return f"Filled in from {agent.name}. Check it: nothing is created yet. {COPIED}{free}"
+    return f"Copied from {agent.name}; nothing is created yet. {COPIED}{free}"
 
 
 def archived_text(number: int) -> str:

@@ -98,7 +98,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     if complaining.unusable < MAX_UNUSABLE_REPLIES:
         return _with_folder(thought, Outcome(agent=complaining, notices=notices))
     brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
-    why = f"The model's last {MAX_UNUSABLE_REPLIES} replies could not be used; the last one: {brief}"
+    why = f"The model's last {MAX_UNUSABLE_REPLIES} replies were not in the right format; the last one: {brief}"
     outcome = pause(replace(complaining, unusable=0), f"{why} Write what to do differently, then Resume.", now)
     replies = tuple(replace(notice, reply=thought.reply[:MAX_REPLY_CHARACTERS]) for notice in outcome.notices)
     return _with_folder(thought, replace(outcome, notices=(*notices, *replies)))

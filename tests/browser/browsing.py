@@ -89,13 +89,13 @@ class BrowserChat:
         await expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
 
     async def keep_finished_turns_open(self) -> None:
-        """Choose, as in the sheet *Keys and view*, that finished turns are not folded in this browser."""
+        """Choose, as in the sheet *Settings*, that finished turns are not folded in this browser."""
         await self.page.goto(self.base)
         await self.page.evaluate("localStorage.setItem('signoff.folds-open', '1')")
 
     async def asks(self, command: str) -> BrowserCard:
         """Wait for an open card that was not looked at."""
-        cards = self.page.get_by_role("article", name=re.compile(rf"{command}, waiting for a decision"))
+        cards = self.page.get_by_role("article", name=re.compile(rf"{command}, needs approval"))
         fresh = cards.and_(self.page.locator("article" + "".join(f":not([id='{known}'])" for known in self.seen)))
         await expect(fresh).to_be_visible()
         identity = await fresh.get_attribute("id") or ""

@@ -72,7 +72,7 @@ async def test_who_asked_for_it_is_notified_with_the_headline_alone_while_the_pa
     await ana.page.evaluate("hide(true)")
     model.say(adding("b.md", "another secret"))
     await ana.asks("append_to_file")
-    headline = "Signoff: Clerk · turn 3 · append_to_file, waiting for a decision"
+    headline = "Signoff: Clerk · turn 3 · append_to_file, needs approval"
     await ana.page.wait_for_function("headline => notified.at(-1) === headline", arg=headline)
     assert {*await ana.page.evaluate("notified")} <= {headline, "Signoff: An agent waits for you."}
 
@@ -110,7 +110,7 @@ async def test_a_sound_is_off_until_it_is_switched_on_and_plays_only_while_the_p
     await expect(page).to_have_title("(1) Clerk · #general · Signoff")
     assert await page.evaluate("tones") == 0
     await page.evaluate("hide(false)")
-    await page.get_by_role("button", name="Keys and view").click()
+    await page.get_by_role("button", name="Settings").click()
     await page.get_by_label("Play a sound").check()
     assert await page.evaluate("tones") == 1, "what was chosen is heard"
     await page.keyboard.press("Escape")
@@ -121,5 +121,5 @@ async def test_a_sound_is_off_until_it_is_switched_on_and_plays_only_while_the_p
     await ana.asks("append_to_file")
     await page.wait_for_function("() => tones === 2")
     await page.reload()
-    await page.get_by_role("button", name="Keys and view").click()
+    await page.get_by_role("button", name="Settings").click()
     await expect(page.get_by_label("Play a sound")).to_be_checked()

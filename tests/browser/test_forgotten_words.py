@@ -29,10 +29,10 @@ async def test_a_card_is_done_after_a_reason_was_begun_the_sheet_closed_and_appr
     await ana.asks("write_to_file")
     if place == "list":
         await ana.page.goto(ana.base)
-    waiting = ana.page.get_by_role("article", name="write_to_file, waiting for a decision")
+    waiting = ana.page.get_by_role("article", name="write_to_file, needs approval")
     await waiting.get_by_role("button", name="Reject", exact=True).click()
     await ana.page.get_by_label("Reason", exact=True).fill("hm, wait")
     await ana.page.keyboard.press("Escape")
     await waiting.get_by_role("button", name="Approve", exact=True).click()
-    await expect(ana.page.get_by_role("article", name="do_nothing, waiting for a decision")).to_be_visible()
+    await expect(ana.page.get_by_role("article", name="do_nothing, needs approval")).to_be_visible()
     await expect(waiting, "it ran: nothing waits for a decision any more").to_have_count(0)

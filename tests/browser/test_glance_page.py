@@ -1,4 +1,4 @@
-"""At a glance and the themes in a real browser: both widths, light and dark, by keyboard, without scripts."""
+"""Activity and the themes in a real browser: both widths, light and dark, by keyboard, without scripts."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -87,7 +87,7 @@ async def test_the_glance_is_found_fits_the_screen_and_passes_axe(
 ) -> None:
     page = await (await open_context(browser, viewport=screen, color_scheme=scheme)).new_page()
     await page.goto(f"{base}{CHANNEL}/a/{agent.id}")
-    await page.get_by_role("link", name="At a glance").click()
+    await page.get_by_role("link", name="Activity").click()
     await expect(page.get_by_role("img", name="Time line of the turns")).to_be_visible()
     seconds, minutes, hours, days, _ = await page.evaluate(BARS)
     assert 2 < seconds < minutes < hours < days
@@ -138,12 +138,12 @@ async def test_a_theme_changes_the_page_at_once_and_stays_against_the_systems(
 async def test_a_theme_is_chosen_without_scripts(browser: Browser, base: str, agent: Agent) -> None:
     page = await (await open_context(browser, java_script_enabled=False, color_scheme="light")).new_page()
     await page.goto(f"{base}{CHANNEL}/a/{agent.id}/glance")
-    await page.get_by_role("button", name="Keys and view").click()
+    await page.get_by_role("button", name="Settings").click()
     await page.get_by_role("radio", name="Dark").check()
     await expect(page.get_by_text("next card, previous card")).to_be_hidden()
     await page.get_by_role("button", name="Set", exact=True).click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    await expect(page.get_by_role("heading", name="At a glance")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Activity")).to_be_visible()
 
 
 @pytest.mark.proves("page:model")

@@ -95,7 +95,7 @@ async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
 
 async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(ana: BrowserChat) -> None:
     page = ana.page
-    await press(page, "What it remembers")
+    await press(page, "Memory")
     for text in ("The stand-up is at half past nine", "Ben brings cake"):
         await remember(page, text)
     await go_to(page, "words")

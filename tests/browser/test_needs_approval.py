@@ -64,7 +64,7 @@ async def test_one_decision_after_another_without_leaving_the_list(ana: BrowserC
     await (await card(ana, "Ada")).press("Approve")
     await expect(cards(ana)).to_have_count(2)
     await expect(ana.page.locator("article:focus")).to_have_attribute(
-        "aria-label", "Bob · turn 1 · write_to_file, waiting for a decision"
+        "aria-label", "Bob · turn 1 · write_to_file, needs approval"
     )
     await (await card(ana, "Bob")).press("Reject", reason="Another name")
     await expect(cards(ana)).to_have_count(1)

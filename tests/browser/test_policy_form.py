@@ -50,7 +50,7 @@ async def test_a_policy_is_changed_by_keyboard_and_the_open_card_still_waits(
     await page.get_by_label("Who may approve").select_option("owner")
     await free(page, "write").press("Space")
     await page.get_by_role("button", name="Set the policy").press("Enter")
-    await expect(page.get_by_role("article", name="write_to_file, waiting for a decision")).to_be_visible()
+    await expect(page.get_by_role("article", name="write_to_file, needs approval")).to_be_visible()
     await ana.sees("@ana set the policy: who may approve: only @ana; runs without asking: write.")
 
 

@@ -36,7 +36,7 @@ async def page(browser: Browser, address: str, model: ScriptedModel) -> Page:
 
 
 def asking(page: Page) -> Locator:
-    return page.get_by_role("article", name=re.compile("waiting for a decision"))
+    return page.get_by_role("article", name=re.compile("needs approval"))
 
 
 def approve(page: Page) -> Locator:

@@ -1,4 +1,4 @@
-"""The pages of a file and At a glance are read again only after a change, and a person goes on reading there."""
+"""The pages of a file and Activity are read again only after a change, and a person goes on reading there."""
 
 import pytest
 import pytest_asyncio

@@ -70,7 +70,7 @@ async def test_a_person_reads_what_the_model_said_where_its_replies_could_not_be
     async with opened(surface, ScriptedModel(*[RAMBLING] * 3), tmp_path) as scene:
         ana = cast("ReadingChat", scene.ana)
         await ana.new_agent("Clerk", "keeps notes", "Write a report")
-        assert await ana.sees("The model's last 3 replies could not be used; the last one:")
+        assert await ana.sees("The model's last 3 replies were not in the right format; the last one:")
         reply = await ana.reads_reply()
         assert "Sure! ⟨U+202E⟩I would rather talk." in " ".join(reply.split())
         assert "line 299 of a rambling answer" in reply

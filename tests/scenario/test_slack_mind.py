@@ -48,7 +48,7 @@ async def test_a_self_review_is_answered_at_once_and_comes_onto_the_card_when_th
         await card.press("Self-review")
         await office.told(office.ana, "reviews its own proposal")
         await chat.says("!status")
-        await office.told(office.ana, "Clerk: waiting for a decision")
+        await office.told(office.ana, "Clerk: needs approval")
         model_of(chat.running).say("Nobody asked for notes.")
         reviewed = await office.card(1, "Self-review: Nobody asked for notes.")
         assert "Approve ×N" in text_of(reviewed)

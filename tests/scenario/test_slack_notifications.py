@@ -236,7 +236,7 @@ async def test_home_says_what_a_lease_leaves_and_revokes_it_for_who_may(office: 
         assert "Revoke" not in labels((await home_with(office, office.ana, "Clerk waits"))["blocks"])
         await card.press("Approve ×5")
         await office.card(1, "done")
-        home = await home_with(office, office.ana, "4 of 5 left · granted by @ana")
+        home = await home_with(office, office.ana, "under @ana’s ×5 · 4 left")
         office.general.people = (office.ben,)
         await office.ana.clicks_in(home, "Revoke")
         assert "no member of the agent's channel" in text_of(await office.form(office.ana, "Not done"))

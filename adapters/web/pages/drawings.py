@@ -1,4 +1,4 @@
-"""Computes the drawings on the page *At a glance* (time line, charts, texts of amounts) for a template's SVG. Pure.
+"""Computes the drawings on the page *Activity* (time line, charts, texts of amounts) for a template's SVG. Pure.
 
 Horizontal positions and widths are per cent of the drawing's width, so that it fits every screen; heights are pixels.
 """

@@ -1,4 +1,4 @@
-"""The page *At a glance* of an agent or a channel: drawings of its turns, its waits and its spending. Read-only."""
+"""The page *Activity* of an agent or a channel: drawings of its turns, its waits and its spending. Read-only."""
 
 from dataclasses import dataclass
 

@@ -72,7 +72,7 @@ def test_an_open_proposal() -> None:
     assert words(turn_card(AGENT, TURN)) == snapshot(
         {
             "headline": "Ada · turn 1 · write_to_file",
-            "state": "waiting for a decision",
+            "state": "needs approval",
             "tone": "open",
             "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "outcome": "",
@@ -152,8 +152,8 @@ def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
     assert [(card.state, card.tone) for card in (turn_card(AGENT, turn) for turn in ended)] == snapshot(
         [
             ("done · approved by @ben, 12:00 UTC", "good"),
-            ("done, 12:05 UTC · approved by @ben in advance", "good"),
-            ("done, 12:05 UTC · not asked: @ben lets write commands run without asking", "good"),
+            ("done, 12:05 UTC · auto-approved by @ben’s Approve ×N", "good"),
+            ("done, 12:05 UTC · no approval needed: @ben set write free", "good"),
             ("stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC", "quiet"),
             ("stopped · approved by @ben, 12:00 UTC", "bad"),
         ]
@@ -164,7 +164,7 @@ def test_an_interruption_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(LATER).interrupt()
     asked = (turn_card(AGENT, interrupted).standing, summary_text(AGENT, interrupted))
     assert all("it may have run. Did it run?" in text for text in asked)
-    assert turn_card(AGENT, TURN).standing == "waiting for a decision"
+    assert turn_card(AGENT, TURN).standing == "needs approval"
 
 
 def test_a_withdrawn_proposal() -> None:
@@ -381,7 +381,7 @@ def test_a_wait_for_the_model_says_at_what_time_the_next_try_is(why: str) -> Non
 
 def test_money_and_leases_in_words() -> None:
     lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("read",))
-    assert lease_text(replace(AGENT, lease=lease)) == "2 of 3 left · granted by @ana"
+    assert lease_text(replace(AGENT, lease=lease)) == "under @ana’s ×3 · 2 left"
     assert spend_text(AGENT) == "$0.41 of $2.00"
     assert [money(Decimal(text)) for text in ("0", "0.0004", "0.012", "0.1", "12.5")] == snapshot(
         ["$0", "<$0.001", "$0.012", "$0.10", "$12.50"]
@@ -407,7 +407,7 @@ LENT = replace(AGENT, lease=LEASE)
 def test_a_command_that_runs_under_a_lease_says_what_is_left_and_can_have_it_revoked(decision: Approve) -> None:
     card = turn_card(LENT, TURN.decide(decision, by=ANA, at=NOON).start(LATER))
     assert (card.lease, card.buttons) == (
-        "3 of 5 left · granted by @ana",
+        "under @ana’s ×5 · 3 left",
         (Button("stop", AGENT.id), Button("revoke", AGENT.id)),
     )
 
@@ -415,8 +415,8 @@ def test_a_command_that_runs_under_a_lease_says_what_is_left_and_can_have_it_rev
 def test_what_ran_under_a_lease_says_what_is_left_of_it_and_the_newest_can_have_it_revoked() -> None:
     ran = run(TURN.decide(Approve(5), by=ANA, at=NOON), Succeeded(""))
     newest, older = (turn_card(replace(LENT, turns=turns), ran) for turns in (ran.number, ran.number + 1))
-    assert (newest.lease, newest.buttons) == ("3 of 5 left · granted by @ana", (Button("revoke", AGENT.id),))
-    assert (older.lease, older.buttons) == ("3 of 5 left · granted by @ana", ())
+    assert (newest.lease, newest.buttons) == ("under @ana’s ×5 · 3 left", (Button("revoke", AGENT.id),))
+    assert (older.lease, older.buttons) == ("under @ana’s ×5 · 3 left", ())
 
 
 def test_a_command_of_a_lease_that_is_over_offers_no_revoke() -> None:

@@ -125,7 +125,7 @@ async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
 
 KEY = "paused: The model did not answer: the key is wrong"
 TYPED: dict[str, tuple[list[Scripted], list[str], int, str, list[str]]] = {
-    "three are approved": ([WRITE, *MORE], ["y -3", "x"], 3, "1 of 3 left · granted by", ["done"] * 3 + ["withdrawn"]),
+    "three are approved": ([WRITE, *MORE], ["y -3", "x"], 3, "’s ×3 · 1 left", ["done"] * 3 + ["withdrawn"]),
     "an odd number": ([WRITE], ["", "y -51", "x"], 3, "a number from 2 to 50, not 51.", ["withdrawn"]),
     "an edit of nothing": ([WRITE], ["e", "", "", "x"], 3, "Nothing was changed.", ["withdrawn"]),
     "an edit that does not fit": ([WRITE], ["e", "x" * 500, "", "x"], 3, "is too long", ["withdrawn"]),
@@ -210,7 +210,7 @@ async def test_a_question_says_that_it_asks_and_a_verb_needs_no_second_line() ->
     desk = desk_of(WRITE, can_ask=True)
     assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "x") == 3
     assert "This asks about turn 1 with these words." in desk.written
-    assert "Clerk: waiting for a decision" in desk.written
+    assert "Clerk: needs approval" in desk.written
     assert "│ y -N, y N  this command and the next ones run without asking" in desk.written
 
 
@@ -390,7 +390,7 @@ async def test_an_open_question_is_asked_again_in_a_new_process() -> None:
     before = await asking(WRITE)
     desk = desk_of(DONE, database=before.database, workspaces=before.workspaces)
     assert await desk.sits(CLERK, "y", "y") == 0
-    assert "turn 1 · write_to_file\n│ waiting for a decision" in desk.written
+    assert "turn 1 · write_to_file\n│ needs approval" in desk.written
 
 
 ANSWERS = [("r y", "a.txt now holds 4 characters."), ("i", "says that it ran."), ("s", "it may have run in part.")]

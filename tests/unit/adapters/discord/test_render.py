@@ -108,7 +108,7 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
         [
             """\
 **Energy-GPT wants to change “report.md” (+1 −1)**
-○ waiting for a decision\
+○ needs approval\
 """,
             "> ratings.csv has all three.",
             """\
@@ -366,7 +366,7 @@ def test_agents_are_listed_with_what_they_do_and_a_link() -> None:
     assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], link)) == snapshot(
         [
             """\
-[Energy-GPT](https://discord.example/agent-ada) · waiting for a decision · <t:1773489600:R> · $0.41 of $2.00
+[Energy-GPT](https://discord.example/agent-ada) · needs approval · <t:1773489600:R> · $0.41 of $2.00
 [B \\[x\\](y)](https://discord.example/agent-ada) · thinking · <t:1773489600:R> · $0.41 of $2.00\
 """
         ]
@@ -393,7 +393,7 @@ a careful writer
             "-# Started by @ana · the default model · turn 0",
             "-# Who may approve: anyone here",
             "-# Every command asks",
-            "-# 3 of 5 left · granted by @ana",
+            "-# under @ana’s ×5 · 3 left",
             "[Resume] resume:agent-ada:1",
             "[Revoke] revoke:agent-ada:1",
             "[Open] https://discord.example/agent-ada",

@@ -371,7 +371,7 @@ report.md · 2 lines · +1 −1|@@ -1 +1 @@
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-                "turn 7 · write_to_file · write · $0.012 · 3 of 5 left · granted by @ana",
+                "turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 left",
                 "[Stop] [Revoke]",
             ],
         )
@@ -447,7 +447,7 @@ def test_the_newest_card_under_a_lease_can_have_it_revoked_when_it_is_done() -> 
     under_lease = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).finish(Succeeded("Written."), LATER)
     agent = replace(AGENT, lease=LEASE, turns=TURN.number)
     assert read(turn_message(agent, under_lease).blocks)[-2:] == snapshot(
-        ["turn 7 · write_to_file · write · $0.012 · 3 of 5 left · granted by @ana", "[Show all] [Revoke]"]
+        ["turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 left", "[Show all] [Revoke]"]
     )
     assert parse_action(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
 
@@ -559,12 +559,12 @@ def test_the_agents_of_a_channel_with_what_waits_and_since_when() -> None:
     stopped = replace(AGENT, name="Ada", status=Stopped(BEN))
     assert read(agents_message([waits, stopped], link).blocks) == snapshot(
         [
-            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC) [Open]",
+            "Energy-GPT · needs approval · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC) [Open]",
             "Ada · stopped by @ben · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC) [Open]",
         ]
     )
     assert read(agents_message([waits], nowhere).blocks) == snapshot(
-        ["Energy-GPT · waiting for a decision · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)"]
+        ["Energy-GPT · needs approval · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)"]
     )
     assert read(agents_message([], link).blocks) == snapshot(["No agents here yet. [New agent]"])
 
@@ -596,7 +596,7 @@ a careful writer
             "Started by @ana · the default model · turn 0",
             "Who may approve: only @ana",
             "Runs without asking: read (chosen by @ana)",
-            "3 of 5 left · granted by @ana",
+            "under @ana’s ×5 · 3 left",
             "[Stop] [Revoke] [Open]",
         ]
     )
@@ -986,7 +986,7 @@ NXG looks cheapest.|\
             "[New agent]",
             "Your agents",
             "2 in all · $0.82 spent",
-            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
+            "Energy-GPT · needs approval · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
             "[Open] [Stop]",
             "Energy-GPT · stopped by @ben · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
             "[Open] [Resume]",

@@ -149,7 +149,7 @@ def test_control_sequences_come_out_spelled_wherever_they_stand(place: str) -> N
 def test_the_footer_names_class_spend_and_lease() -> None:
     lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("write",))
     text = card_text(an_agent(channel=CHANNEL, lease=lease), a_turn(AGENT), PLAIN)
-    assert text.endswith("write · $0 spent · 2 of 3 left · granted by @ana\n")
+    assert text.endswith("write · $0 spent · under @ana’s ×3 · 2 left\n")
 
 
 def test_a_review_stands_on_the_card_behind_bars() -> None:

@@ -1,4 +1,4 @@
-"""The page At a glance over HTTP: what it shows, of which channel, and where it is linked."""
+"""The page Activity over HTTP: what it shows, of which channel, and where it is linked."""
 
 import re
 from dataclasses import replace

@@ -231,7 +231,7 @@ async def _add(work: UnitOfWork, agent: Agent) -> None:
 
 
 def _between_main_and_sheet(page: str) -> str:
-    """The page without its navigation and without the sheet Keys and view, where each person has forms."""
+    """The page without its navigation and without the sheet Settings, where each person has forms."""
     return page.partition("<main")[2].partition('id="keys"')[0]
 
 

@@ -251,7 +251,7 @@ async def test_the_list_names_what_runs_under_a_lease_and_revokes_it_for_who_may
     await card.press("Approve ×5")
     await ana.sees("done")
     page = await listed(ana)
-    assert "4 of 5 left · granted by @ana · covers read, write" in text_of(page)
+    assert "under @ana’s ×5 · 4 left · covers read, write" in text_of(page)
     (button,) = re.findall(r'name="button" value="(revoke:[^"]+)"', page)
     fields = {"button": button, "to": "/"}
     async with ana.session.post(f"{base}{ana.path}/press", data=fields) as answer:

@@ -67,7 +67,7 @@ async def test_the_card_has_the_buttons_and_the_agent_waits_until_it_is_answered
         turn, waiting = await stage.turn(agent), await stage.views.agent(agent.channel, agent.id)
         assert [each.label for each in turn_card(waiting, turn).buttons] == ["Answer", "Decline", "Stop"]
         assert status_text(waiting) == "waiting for an answer to a tool server"
-        assert status_word(waiting.status) == "asks"
+        assert status_word(waiting.status) == "needs approval"
         assert waiting.needs_people
         asking.answered.set()
         await asking.said.wait()

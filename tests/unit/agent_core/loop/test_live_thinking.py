@@ -97,7 +97,7 @@ async def test_a_long_thought_is_told_every_few_seconds_and_not_after_the_propos
             stage.fake_clock.advance(THINKING_SECONDS)
             await stage.shown.until(partial(shows, agent.id, text))
         model.say(DONE)
-        await stage.shown.until(partial(shows, agent.id, "waiting for a decision"))
+        await stage.shown.until(partial(shows, agent.id, "needs approval"))
     assert (await stage.views.agent(agent.channel, agent.id)).status == Awaiting()
 
 

@@ -178,7 +178,7 @@ async def test_a_dry_run_reads_and_only_simulates_what_changes_something() -> No
     model = ScriptedModel(writing("one"), reply_text("list_files"), reply_text("task_complete", {"reason": "ok"}))
     stage = Stage(model=model)
     agent = await stage.create(dry_run=True)
-    assert status_text(agent) == "waiting for a decision · dry run"
+    assert status_text(agent) == "needs approval · dry run"
     await stage.workspaces.of(agent).write("there.txt", b"x")
     agent = await run(stage, agent)
     assert [each.path for each in await stage.workspaces.of(agent).list_files()] == ["there.txt"]
