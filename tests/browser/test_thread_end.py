@@ -13,7 +13,7 @@ from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=390, height=844)]
-RESUME, STOP = "#present .go", "#present .stop"
+RESUME, STOP = "#present [value^=resume]", "#present .stop"
 IS_ABOVE_BOX = """selector => {
     const { top, bottom } = document.querySelector(selector)?.getBoundingClientRect() || {};
     return top >= 0 && bottom <= document.querySelector("form.reply").getBoundingClientRect().top;

@@ -1,8 +1,8 @@
 """The pages of a thread, a channel and a new agent; an invalid form is shown again with its values and errors."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aiohttp import web
@@ -13,10 +13,13 @@ from adapters.typed.prompt_drafts import left_out_text, list_choices, usable_by_
 from adapters.web.guard import Handler
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
+from adapters.web.pages.file_preview import FilePreview, medium_of, preview_of
+from adapters.web.render import agent_path
 from adapters.web.requests import agent_id_of, channel_of, is_own, read_form, turn_before
-from agent_core.errors import CommitUnknown, DatabaseAway, InvalidInput
-from agent_core.model.agent import Thinking
+from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, InvalidInput
+from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.files import FileEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class FormState:
 
 
 NOTHING = FormState()
+MAX_READ_BYTES, MAX_REPORT_BYTES = 1_000_000, 6_000  # of the file that the end of a thread shows
 
 
 def with_errors_shown(act: Handler, page: Callable[[web.Request, FormState], Awaitable[web.Response]]) -> Handler:
@@ -57,6 +61,7 @@ async def thread_page(
     channel, views = channel_of(request), workspace.views
     number = turn_before(request)
     thread = await views.thread(channel, agent_id_of(request), before=number)
+    files = await views.files(channel, thread.agent.id)
     response = await workspace.answer(
         request,
         "thread.html",
@@ -65,7 +70,8 @@ async def thread_page(
         channel=channel,
         agent=thread.agent,
         thread=thread,
-        files=await views.files(channel, thread.agent.id),
+        files=files,
+        report=await _report_of(workspace, thread.agent, files),
         is_own=is_own(channel),
         can_decide=is_own(channel) and views.may_decide(thread.agent, person_of(request)),
         is_newest=number is None,
@@ -75,6 +81,29 @@ async def thread_page(
     )
     await workspace.record_showings(request, ((channel, turn) for turn in thread.turns.values()))
     return response
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The file that a finished agent changed last, with its preview."""
+
+    entry: FileEntry
+    preview: FilePreview
+
+
+async def _report_of(workspace: WebContext, agent: Agent, files: Sequence[FileEntry]) -> Report | None:
+    """What a finished agent wrote last, if it is a text; of a long one the beginning."""
+    entry = max(files, key=lambda each: each.changed_at, default=None)
+    if not isinstance(agent.status, Finished) or entry is None or entry.size > MAX_READ_BYTES or medium_of(entry.path):
+        return None
+    try:
+        data = await workspace.views.file(agent.channel, agent.id, entry.path)
+    except CommandError:
+        return None
+    first = data if len(data) <= MAX_REPORT_BYTES else data[:MAX_REPORT_BYTES].rpartition(b"\n")[0]
+    preview = await preview_of(entry.path, first, workspace.renderer, files=f"{agent_path(agent)}/files/")
+    notes = preview.notes if first is data else ("This is the beginning; the file has more.",)
+    return None if preview.kind == "none" else Report(entry, replace(preview, notes=notes))
 
 
 async def channel_page(

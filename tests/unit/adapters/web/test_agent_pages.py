@@ -518,3 +518,15 @@ async def test_the_list_shows_what_would_be_approved(ana: PageChat, base: str) -
         page = await answer.text()
     assert page.count('<input type="hidden" name="to" value="/">') >= 4
     assert "a.txt · new file" in text_of(page)
+
+
+async def test_the_end_shows_what_was_written(ana: PageChat, model: ScriptedModel) -> None:
+    report = "# Prices\n\n- tea <b>4</b>\n" + "- more\n" * 2_000
+    model.say(writing("report.md", report), reply_text("task_complete", {"reason": "Done."}))
+    await (await ana.asks("write_to_file")).press("Approve")
+    await (await ana.asks("write_to_file")).press("Approve")
+    assert 'aria-labelledby="report"' not in await ana.page()
+    await (await ana.asks("task_complete")).press("Approve")
+    assert await ana.sees("This is the beginning; the file has more.")
+    page = await ana.page()
+    assert (">Prices</h" in page, "<b>4</b>" in page) == (True, False)

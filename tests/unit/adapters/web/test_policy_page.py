@@ -38,14 +38,14 @@ async def form(chat: PageChat) -> dict[str, str]:
 def fields_in(page: str) -> dict[str, str]:
     chosen = dict.fromkeys(TICKED.findall(page), "on")
     approvers = "owner" if '<option value="owner" selected' in page else "anyone"
-    verbosity = "brief" if '<option value="brief" selected' in page else "full"
+    verbosity = "brief" if '<option value="full" selected' in page else "full"
     hidden = {name: html.unescape(value) for name, value in HIDDEN.findall(page)}
     return {**hidden, **chosen, "approvers": approvers, "verbosity": verbosity}
 
 
 @pytest.mark.proves("policy:open-card")
 async def test_the_form_changes_the_policy_and_the_thread_says_who_did(ana: PageChat) -> None:
-    assert f'href="{ana.path}/policy">Change the policy</a>' in await ana.page()
+    assert f'href="{ana.path}/policy">' in await ana.page()
     status, page = await ana.send("policy", {**await form(ana), "free.write": "on", "approvers": "owner"})
     said = "@ana set the policy: who may approve: only @ana; runs without asking: write."
     assert (status, said in page, "Approve" in page) == (200, True, True)
@@ -64,9 +64,9 @@ async def test_a_form_that_was_open_while_another_person_changed_the_policy_keep
         fields = await form(ben)
         del fields["free.execute"]
         await ben.send("policy", fields)
-    _, page = await ana.send("policy", {**open_form, "verbosity": "brief"})
+    _, page = await ana.send("policy", {**open_form, "verbosity": "full"})
     assert "@ben set the policy: asks again: execute." in page
-    assert "@ana set the policy: cards show the text, the rest behind Thoughts." in page
+    assert "@ana set the policy: cards show all thoughts." in page
     assert "Runs without asking: write (chosen by @ana)" in text_of(page)
 
 
@@ -78,10 +78,10 @@ async def test_a_form_that_did_not_show_a_free_class_is_shown_anew_with_it_befor
     open_form = await form(ana)
     async with PageChat.opened(base, "ben", ana.path) as ben:
         await ben.send("policy", {**await form(ben), "free.write": "on"})
-    status, page = await ana.send("policy", {**open_form, "free.network": "on", "verbosity": "brief"})
+    status, page = await ana.send("policy", {**open_form, "free.network": "on", "verbosity": "full"})
     assert (status, "as @ben chose: write." in text_of(page)) == (422, True)
     assert TICKED.findall(page) == ["free.write", "free.network"]
-    assert '<option value="brief" selected' in page
+    assert '<option value="full" selected' in page
     status, page = await ana.send("policy", fields_in(page))
     assert "Runs without asking: write, network (chosen by @ana)" in text_of(page)
 
