@@ -249,6 +249,7 @@ PROMISES: dict[str, str] = {
     "prompt:standing": "The constant part of the prompt is the same bytes for the same name, role, goals and commands.",
     "prompt:window": "A prompt never exceeds the context window, and the oldest turns are left out first.",
     "question:answered": "A question about a proposal is answered in the thread, and the proposal stays open.",
+    "question:at-rest": "A question to an agent at rest is answered from what it knows; it stays at rest, and pays.",
     "reply:cut-off": "A truncated reply is never completed to a command.",
     "reply:grounded": "Every string argument occurs verbatim in the model's reply.",
     "reply:note": "A reply from a person who may not decide is saved as a note and reaches the agent once.",

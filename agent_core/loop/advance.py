@@ -155,7 +155,11 @@ class AgentLoop:
 
     async def _answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
         answerer = QuestionAnswerer(
-            metered_model=self.proposer.metered_model, ledger=self.ledger, clock=self.clock, draining=self.draining
+            metered_model=self.proposer.metered_model,
+            memory=self.proposer.memory,
+            ledger=self.ledger,
+            clock=self.clock,
+            draining=self.draining,
         )
         return await answerer.answer(claim, agent, question)
 

@@ -130,8 +130,9 @@ class AgentDecisions(TransactionalService):
         """Reply to the agent: feedback from an approver rejects an open proposal; all else is saved as a note.
 
         `meaning`: what the writer chose; None reads it from `own_words`, the text without the names that it mentions.
-        A question is answered, and what is in doubt or was written before the writer had `seen` the proposal as it is
-        now decides nothing. A note pauses the leases in the thread, or ends those on which the writer may not decide.
+        A question of somebody who may decide is answered while a proposal is open or the agent is at rest. What is in
+        doubt or was written before the writer had `seen` the proposal as it is now decides nothing. A note pauses the
+        leases in the thread, or ends those on which the writer may not decide.
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
@@ -157,11 +158,12 @@ class AgentDecisions(TransactionalService):
     ) -> ReplyOutcome:
         turn = await newest_turn(work, agent)
         is_open = turn is not None and turn.state == "proposed" and may_decide(agent, note.by)
-        if turn and is_open and seen.follows(turn):
-            if meant == "question":
-                return self._save_question(work, agent, note)
-            if meant == "feedback":
-                return await self._reject(work, agent, turn, note, can_undo=can_undo)
+        rests = agent.is_at_rest and not agent.is_archived and may_decide(agent, note.by)
+        decides = turn is not None and is_open and seen.follows(turn)
+        if meant == "question" and (decides or rests):
+            return self._save_question(work, agent, note)
+        if turn and decides and meant == "feedback":
+            return await self._reject(work, agent, turn, note, can_undo=can_undo)
         note = replace(note, is_forwarded=meant == "forwarded")
         undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
         return NoteKept(deliver_note(work, agent, note), note, undecided)

@@ -25,7 +25,7 @@ ROOMS: Mapping[str, Room] = {
     "store": Room(3_180, ("agent_core/persistence",)),
     "loop": Room(2_150, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
-    "prompt": Room(1_340, ("agent_core/prompt",)),
+    "prompt": Room(1_345, ("agent_core/prompt",)),
     "service": Room(3_280, ("agent_core/service",)),
     "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(670, ("agent_core/ports",)),

@@ -1,4 +1,4 @@
-"""Questions about a proposal: how each surface takes them, what it says before, and how it shows the answer."""
+"""Questions about a proposal and to agents at rest: how each surface takes them, and how it shows the answer."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import pytest
 
 from adapters.discord.outbound.forms import draw_form
 from adapters.screens.forms import reply_form
-from adapters.screens.ui_text import REPLY_DOES
+from adapters.screens.ui_text import REPLY_DOES, RESUME_TO_READ
 from adapters.typed.actions import ASKED
 from agent_core.errors import ModelRefused
-from agent_core.loop.answering import ANSWER_FOOTER
+from agent_core.loop.answering import ANSWER_FOOTER, REST_FOOTER
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import a_notice, an_agent
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests import discord_messages as discord_render
 from tests import slack_messages as slack_render
@@ -24,9 +24,12 @@ from tests.scenario.member import GuildChat, pressed, submitted
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
 from tests.scenario.slack_app import Office, at_work, text_of
+from tests.scenario.surfaces import Name, opened
 from tests.scenario.team import new_clerk
+from tests.scenario.test_signed_off import approved, clerk, on_each_surface
 
 WRITE, ANSWER = writing("notes.md", "one\n"), "Because the goal names it."
+DONE = reply_text("task_complete", {"reason": "All is written."})
 LONG = " ".join(f"*{number}* <@U1> `_long_`" for number in range(120))[:2_500]
 
 
@@ -117,9 +120,36 @@ def test_discords_reply_form_says_nothing_of_rejecting_where_nothing_is_proposed
     assert REPLY_DOES not in str(draw_form(reply_form(an_agent(), "")).to_dict())
 
 
-async def test_an_agent_that_rests_takes_no_question_for_a_decision() -> None:
-    stage = Stage(model=ScriptedModel(WRITE))
+@pytest.mark.proves("question:at-rest")
+async def test_an_agent_without_a_thread_that_rests_is_asked_before_it_began() -> None:
+    stage = Stage(model=ScriptedModel(ANSWER))
     agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     await stage.service.lifecycle.stop(agent.id, stage.origin())
     await stage.service.decisions.reply(agent.id, "What now?", stage.origin())
-    assert not [notice for notice in stage.shown.notices if notice.kind == "answer"]
+    assert (await stage.wait_until_settled(agent)).status.kind == "stopped"
+
+
+@pytest.mark.proves("question:at-rest")
+@on_each_surface("questions at rest")
+async def test_an_agent_that_is_done_is_asked_and_told_and_reads_only_the_note(surface: Name, tmp_path: Path) -> None:
+    model = ScriptedModel(WRITE, DONE, ANSWER, DONE)
+    async with opened(surface, model, tmp_path) as scene:
+        ana = await clerk(scene)
+        await approved(ana, "write_to_file", "task_complete")
+        assert await ana.sees("Clerk is done")
+        await ana.says("What is in notes.md?")
+        assert await ana.sees(f"{scene.by} asked: “What is in notes.md?”")
+        assert await ana.sees(ANSWER)
+        assert await ana.sees(REST_FOOTER)
+        rested = await scene.agent()
+        assert (rested.status.kind, rested.turns) == ("finished", 2)
+        await ana.says("Mention the weather.")
+        if surface != "web":  # the page says so where the note stands
+            assert await ana.told(RESUME_TO_READ)
+        else:
+            assert await ana.sees(RESUME_TO_READ)
+        await ana.says("!resume")
+        await ana.asks("task_complete")
+        told = "\n".join(message.content for message in model.prompts[-1])
+        assert "Mention the weather." in told
+        assert "What is in notes.md?" not in told

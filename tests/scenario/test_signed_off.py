@@ -27,6 +27,7 @@ LEFT_OUT: dict[str, dict[Name, str]] = {
     },
     "free classes": {"terminal": "no option of the program lets a class run without asking"},
     "forks": {"terminal": "a terminal has one agent; solo with the fork's name goes on with it"},
+    "questions at rest": {"terminal": "the program ends when its agent is at rest"},
     "words": {"terminal": "it asks before words reject, and what is typed there is confirmed"},
     "lines": {"terminal": "a line is carried out some time after it is typed"},
     "old controls": {"terminal": "a line is read when it is typed, and asks about the card right above it"},
