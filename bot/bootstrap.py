@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from adapters.typed.actions import ActionDispatcher
-from adapters.typed.agent_templates import load_templates
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
 from adapters.typed.policies import ChannelPolicyCommands
@@ -51,7 +50,7 @@ from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
-from bot.wiring.models import Models
+from bot.wiring.models import Models, choose_templates
 from bot.wiring.plugins import load_all_plugins
 from bot.wiring.tool_servers import serve_core, with_tool_servers
 from bot.wiring.workspaces import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
@@ -166,7 +165,7 @@ def _platform_parts(
         clock=clock,
         model=models.model,
         broadcast=broadcast,
-        templates=load_templates(settings.templates_dir),
+        templates=choose_templates(settings),
     )
 
 

@@ -12,7 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import TextIO
 
-from adapters.typed.agent_templates import load_templates
 from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
@@ -37,7 +36,7 @@ from bot.startup import (
 from bot.transfer_commands import export_data, import_data
 from bot.web import application, serve_app, waiting_application
 from bot.wiring.mcp_clients import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
-from bot.wiring.models import Models
+from bot.wiring.models import Models, choose_templates
 from bot.worker import until_one_ends, until_told, work
 
 OFFER = "Press Enter to open it in your browser."
@@ -290,7 +289,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         renderer=make_renderer(),
         count_workers=lambda: core.engine.workers,
         is_stopping=partial(is_stopping, core),
-        templates=load_templates(settings.templates_dir),
+        templates=choose_templates(settings),
     )
     async with mcp_routes(signoff, surface.hub) as routes:
         app = application(workspace, (*process.routes, *routes), process.heard)

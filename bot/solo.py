@@ -22,7 +22,7 @@ from adapters.terminal.prompt_drafts import draft_from_choice
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from adapters.typed.actions import ActionDispatcher
-from adapters.typed.agent_templates import NO_TEMPLATES, AgentTemplates, load_templates
+from adapters.typed.agent_templates import NO_TEMPLATES, AgentTemplates
 from adapters.typed.prompt_drafts import PromptChoice, fill_in, is_offered, list_choices
 from adapters.typed.settings_file import read_settings, write_settings
 from agent_core.assembly import Core
@@ -37,6 +37,7 @@ from agent_core.service.reading.views import AgentViews
 from bot.bootstrap import assemble
 from bot.settings import Settings
 from bot.startup import RETRY_SECONDS, engine_locked
+from bot.wiring.models import choose_templates
 from bot.worker import Advancing, until_one_ends, work
 
 BAD_USAGE = 2
@@ -174,7 +175,7 @@ class Terminal:
 
 async def run(settings: Settings, arguments: Sequence[str]) -> int:
     """Hold the conversation on standard input and output; return the exit code."""
-    options = parse(arguments, load_templates(settings.templates_dir))
+    options = parse(arguments, choose_templates(settings))
     try:
         surface = TerminalSurface()
         async with assemble(settings, surface, is_alone=True) as signoff:

@@ -1,6 +1,7 @@
 """Reads the ready-made agents that forms offer: one ai_settings.yaml each, with settings of Signoff beside AutoGPT's.
 
-The operator's folder may add templates, and replace those of Signoff by files of the same name.
+The operator's folder may add templates, and replace those of Signoff by files of the same name. Demo mode has some of
+its own, and of the others those that its script can carry out.
 """
 
 import re
@@ -14,8 +15,10 @@ from adapters.typed.settings_file import decoded, parse_settings, read_mapping, 
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
+from agent_core.ports.models import Rehearsal
 
 FOLDER = Path(__file__).parent / "template_agents"
+DEMO_FOLDER = FOLDER / "demo"
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", re.ASCII)
 MAX_TEMPLATES, MAX_LABEL_CHARACTERS, MAX_FILE_BYTES = 50, 70, 100_000
 PREFIX = "signoff_"
@@ -52,9 +55,15 @@ class AgentTemplates:
 NO_TEMPLATES = AgentTemplates()
 
 
-def load_templates(folder: Path | None = None) -> AgentTemplates:
-    """The templates of Signoff and those in the operator's folder. Never raises: what cannot be used is left out."""
-    found, faults = _shipped()
+def load_templates(folder: Path | None = None, rehearsal: Rehearsal | None = None) -> AgentTemplates:
+    """The templates of Signoff and those in the operator's folder. Never raises: what cannot be used is left out.
+
+    `rehearsal`: the script of demo mode.
+    """
+    found, faults = _shipped(FOLDER)
+    if rehearsal:
+        found, faults = {**found, **_shipped(DEMO_FOLDER)[0]}, [*faults, *_shipped(DEMO_FOLDER)[1]]
+        found = {key: each for key, each in found.items() if not rehearsal.goals_problem(each.draft.goals)}
     if folder is not None:
         own, faults = _read_folder(folder)
         found = {**found, **own}
@@ -102,9 +111,9 @@ def _problem(kept: Mapping[object, object], extras: Mapping[str, str]) -> str:
 
 
 @cache
-def _shipped() -> tuple[dict[str, AgentTemplate], list[str]]:
-    """Signoff's own templates, which do not change while it runs."""
-    return _read_folder(FOLDER)
+def _shipped(folder: Path) -> tuple[dict[str, AgentTemplate], list[str]]:
+    """Signoff's own templates of a folder, which do not change while it runs."""
+    return _read_folder(folder)
 
 
 def _read_folder(folder: Path) -> tuple[dict[str, AgentTemplate], list[str]]:

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from adapters.screens.visible_text import one_line
-from adapters.typed.agent_templates import load_templates
+from adapters.typed.agent_templates import AgentTemplates
 from agent_core.capabilities.capability import Capability, Finding, answer_or, silent
 from agent_core.capabilities.models.settings import FEATURE as MODELS
 from agent_core.text.lines import counted, listed
@@ -19,6 +19,7 @@ from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
+from bot.wiring.models import choose_templates
 from bot.wiring.tool_servers import tool_servers_finding
 
 
@@ -79,7 +80,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         _data_folder(settings.home),
         *files,
         *_open_files(settings),
-        templates_finding(settings.templates_dir),
+        templates_finding(choose_templates(settings)),
         *filter(None, [*await extension_findings(probes.capabilities), servers]),
         *chain.from_iterable(features.values()),
     )
@@ -194,9 +195,8 @@ def _line(finding: Finding, width: int) -> str:
     return f"{finding.name:<{width}}  {finding.state:<5}  {told}"
 
 
-def templates_finding(folder: Path | None) -> Finding:
+def templates_finding(found: AgentTemplates) -> Finding:
     """The finding on the templates for new agents; it names the files of the operator's folder that are left out."""
-    found = load_templates(folder)
     why = f"{counted(len(found.every), 'template')} for new agents"
     if found.faults:
         left_out = f"{why}. Left out: {'; '.join(found.faults)}"

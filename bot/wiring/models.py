@@ -7,6 +7,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from adapters.typed.agent_templates import AgentTemplates, load_templates
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.memory.capability import make_embedder, make_index
 from agent_core.capabilities.models.capability import make_counters, make_model
@@ -57,6 +58,11 @@ class Models:
             for each in (self.model, self.embedder, self.index):
                 if close := getattr(each, "close", None):
                     stack.push_async_callback(close)
+
+
+def choose_templates(settings: Settings) -> AgentTemplates:
+    """The templates for new agents: in demo mode those that its script can carry out, and the operator's."""
+    return load_templates(settings.templates_dir, None if settings.has_endpoint else demo_model())
 
 
 def demo_model() -> RehearsalModel:

@@ -336,13 +336,13 @@ async def test_an_archived_agent_is_offered_where_it_is_brought_back(tmp_path: P
 async def test_a_template_is_offered_and_fills_in_the_form(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
         ana, general = play.ana.person, play.guild.general
-        offered = await ana.autocomplete(general, "agent new", "template", "APPEND")
-        assert offered == [{"name": "Append to a file", "value": "2-append"}]
-        shown = await ana.slash(general, "agent new", template="2-append")
+        offered = await ana.autocomplete(general, "agent new", "template", "PRICE")
+        assert offered == [{"name": "Price watch", "value": "2-price-watch"}]
+        shown = await ana.slash(general, "agent new", template="2-price-watch")
         assert shown.modal
         await submitted(ana, shown, {})
-        agent = await play.running.agent("Log keeper")
-        assert agent.goals[0] == 'Append the line "The release went out" to log.md'
+        agent = await play.running.agent("Price watcher")
+        assert agent.goals[0].startswith("Read watch.md")
 
 
 @pytest.mark.slow

@@ -82,15 +82,15 @@ async def test_a_template_fills_in_the_open_form_even_what_was_typed(office: Off
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         await typed(office, "new")
         form = await office.form(office.ana, "New agent")
-        await office.ana.clicks_in(form, "Read a file")
+        await office.ana.clicks_in(form, "Price watch")
         filled = await office.changed(office.ana, form)
-        await office.ana.clicks_in(filled, "Write a file")
+        await office.ana.clicks_in(filled, "Weekly report from files")
         again = await office.changed(office.ana, filled)
         assert await running.stage.views.agents(GENERAL) == ()
         await office.ana.submits(again, {"Role": "keeps our notes"})
         await office.card(1)
-        agent = await running.agent("Note taker")
-        assert (agent.role, agent.goals) == ("keeps our notes", ('Write "Stand-up is at 9:30" to notes.md',))
+        agent = await running.agent("Weekly reporter")
+        assert (agent.role, agent.goals[0]) == ("keeps our notes", "List the files")
 
 
 @pytest.mark.slow

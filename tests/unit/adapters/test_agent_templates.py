@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.typed.agent_templates import MAX_TEMPLATES, AgentTemplates, load_templates
+from adapters.typed.agent_templates import MAX_TEMPLATES, AgentTemplate, AgentTemplates, load_templates
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
+from tests.architecture.sources import ROOT
 
 WHOLE = """\
 signoff_label: Weekly report
@@ -37,9 +39,27 @@ def labels(templates: AgentTemplates) -> list[str]:
     return [each.label for each in templates.every]
 
 
+DEMO = RehearsalModel()
+NEEDS = re.compile(r"^### (\w+)\n(?:(?!^### ).)*?^\| off at first \| ([^\n]*)", re.MULTILINE | re.DOTALL)
+# What a goal says that makes a model use a command, besides the command's name.
+HINTS = {"google": r"search\w* the web|web search", "download_file": "download", "send_tweet": "tweet|post on X"}
+
+
 @pytest.mark.proves("templates:own")
-def test_signoff_has_six() -> None:
+def test_with_a_model_five_that_people_need_are_offered() -> None:
     assert labels(load_templates()) == [
+        "Weekly report from files",
+        "Price watch",
+        "Review a repository (put its address in)",
+        "Inbox digest (needs a mail tool server, MCP_SERVERS)",
+        "Research with sources (put your question in)",
+    ]
+
+
+@pytest.mark.proves("templates:own")
+def test_in_demo_mode_the_script_can_carry_out_each_that_is_offered() -> None:
+    assert labels(load_templates(rehearsal=DEMO)) == [
+        "Weekly report from files",
         "Write a file",
         "Append to a file",
         "Read a file",
@@ -49,10 +69,33 @@ def test_signoff_has_six() -> None:
     ]
 
 
+@pytest.mark.proves("templates:own")
+@pytest.mark.parametrize("template", load_templates().every, ids=lambda each: each.key)
+def test_a_template_is_whole_and_says_what_has_to_be_turned_on(template: AgentTemplate) -> None:
+    draft = template.draft
+    assert draft == draft.tidied()
+    assert 3 <= len(draft.goals) <= 5
+    assert draft.budget
+    assert draft.policy.free == ()
+    said = " ".join((template.label, draft.role, *draft.goals))
+    assert re.search(r"\b[\w-]+\.(?:md|csv)\b", said), "it names the file of the result"
+    off = dict(NEEDS.findall((ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")))
+    assert {"google", "execute_shell"} <= set(off)
+    for command, why in off.items():
+        if re.search(rf"\b(?:{command}|{HINTS.get(command, command)})\b", said, re.IGNORECASE):
+            assert any(setting in said for setting in re.findall(r"[A-Z]+_[A-Z_]+", why)), command
+    assert "tool server" not in said or "MCP_SERVERS" in said
+
+
+@pytest.mark.proves("templates:own")
+def test_no_template_of_signoff_is_left_out() -> None:
+    assert load_templates().faults == load_templates(rehearsal=DEMO).faults == ()
+
+
 @pytest.mark.proves("templates:folder")
 def test_a_file_of_the_operator_has_every_setting_of_the_form(tmp_path: Path) -> None:
     templates = folder_of(tmp_path, weekly=WHOLE)
-    assert (len(templates.every), templates.faults) == (7, ())
+    assert (len(templates.every), templates.faults) == (6, ())
     assert templates.get("weekly").draft == AgentDraft(
         name="Reporter",
         role="writes reports",
@@ -65,9 +108,9 @@ def test_a_file_of_the_operator_has_every_setting_of_the_form(tmp_path: Path) ->
 
 
 def test_a_file_of_the_same_name_takes_the_place_of_signoffs(tmp_path: Path) -> None:
-    templates = folder_of(tmp_path, **{"1-write": f"ai_name: Ours\n{GOAL}"})
+    templates = folder_of(tmp_path, **{"1-weekly-report": f"ai_name: Ours\n{GOAL}"})
     assert labels(templates)[0] == "Ours"
-    assert len(templates.every) == 6
+    assert len(templates.every) == 5
 
 
 @pytest.mark.proves("templates:folder")
@@ -91,7 +134,7 @@ def test_a_file_of_the_same_name_takes_the_place_of_signoffs(tmp_path: Path) -> 
 )
 def test_a_file_that_cannot_be_used_is_named_and_left_out(tmp_path: Path, name: str, text: str, why: str) -> None:
     templates = folder_of(tmp_path, **{name: text})
-    assert len(templates.every) == 6
+    assert len(templates.every) == 5
     assert len(templates.faults) == 1
     assert re.search(why, templates.faults[0]), templates.faults[0]
 
@@ -110,12 +153,12 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_there_are_at_most_fifty(tmp_path: Path) -> None:
-    templates = folder_of(tmp_path, **{f"z{number:02}": GOAL for number in range(MAX_TEMPLATES - 5)})
-    assert (len(templates.every), templates.faults) == (50, ("more than 50 templates: z44",))
+    templates = folder_of(tmp_path, **{f"z{number:02}": GOAL for number in range(MAX_TEMPLATES - 4)})
+    assert (len(templates.every), templates.faults) == (50, ("more than 50 templates: z45",))
 
 
 def test_an_unknown_key_is_answered_with_those_there_are() -> None:
-    with pytest.raises(InvalidInput, match=r"There is no template nope\. There are: 1-write, 2-append"):
+    with pytest.raises(InvalidInput, match=r"There is no template nope\. There are: 1-weekly-report, 2-price-watch"):
         load_templates().get("nope")
     with pytest.raises(InvalidInput, match="Which template"):
         load_templates().get("")

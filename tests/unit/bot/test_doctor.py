@@ -173,10 +173,10 @@ async def test_templates_that_cannot_be_used_are_named_with_what_is_wrong(tmp_pa
     assert seen["templates"] == Finding(
         name="templates",
         state="warn",
-        why="7 templates for new agents. Left out: bad.yaml: Goals: write at least one, one per line",
+        why="8 templates for new agents. Left out: bad.yaml: Goals: write at least one, one per line",
         variable="TEMPLATES_DIR",
     )
-    assert (await found(settings_with(tmp_path)))["templates"].why == "6 templates for new agents"
+    assert (await found(settings_with(tmp_path)))["templates"].why == "7 templates for new agents"
 
 
 BOT = {"SLACK_BOT_TOKEN": "xoxb-one"}

@@ -281,14 +281,14 @@ def test_a_budget_of_0_in_the_settings_file_is_no_limit(tmp_path: Path) -> None:
 
 @pytest.mark.proves("templates:form")
 def test_a_template_is_where_the_other_options_begin(capsys: pytest.CaptureFixture[str]) -> None:
-    options = parse(["--template", "1-write", "--name", "Ada"], load_templates())
-    assert (options.draft.name, options.draft.role) == ("Ada", "keeps the team's notes in files")
-    for wrong in (["--template", "nope"], ["--template", "1-write", "--settings", "x.yaml"]):
+    options = parse(["--template", "1-weekly-report", "--name", "Ada"], load_templates())
+    assert (options.draft.name, options.draft.goals[0]) == ("Ada", "List the files")
+    for wrong in (["--template", "nope"], ["--template", "1-weekly-report", "--settings", "x.yaml"]):
         with pytest.raises(SystemExit) as ended:
             parse(wrong, load_templates())
         assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert "There is no template nope. There are: 1-write, 2-append" in said
+    assert "There is no template nope. There are: 1-weekly-report, 2-price-watch" in said
     assert "not allowed with argument" in said
 
 

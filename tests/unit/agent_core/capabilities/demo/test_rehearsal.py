@@ -231,9 +231,21 @@ def test_goals_and_models_that_the_script_does_not_have_are_named_with_the_way_o
 
 
 @pytest.mark.proves("templates:own")
-@pytest.mark.parametrize("template", load_templates().every, ids=lambda each: each.key)
+@pytest.mark.parametrize("template", load_templates(rehearsal=RehearsalModel()).every, ids=lambda each: each.key)
 def test_every_template_runs_in_demo_mode(template: AgentTemplate) -> None:
     assert RehearsalModel().goals_problem(template.draft.goals) == ""
+
+
+@pytest.mark.proves("templates:own")
+async def test_the_weekly_report_runs_in_demo_mode_to_its_end() -> None:
+    stage = Stage(model=RehearsalModel(), rehearsal=RehearsalModel())
+    draft = load_templates().get("1-weekly-report").draft
+    agent = await stage.wait_until_settled(await stage.service.lifecycle.create(draft, stage.origin()))
+    for _ in range(len(draft.goals) + 1):
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    assert agent.status.kind == "finished"
+    assert "An outline by demo mode" in (await stage.workspaces.of(agent).read("weekly.md")).decode()
 
 
 async def test_demo_mode_refuses_a_goal_before_an_agent_is_made_and_starts_tours_with_their_files() -> None:
