@@ -262,10 +262,10 @@ async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: s
     fields = {"name": "Own <b>", "goals": "x\ny", "approvers": "owner", "budget": "3", "free.execute": "on"}
     async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as made:
         identity = made.url.path.rpartition("/")[2]
-        assert f'href="{CHANNEL}/new?copy={identity}">Duplicate</a>' in await made.text()
+        assert f'href="{CHANNEL}/new?copy={identity}">' in await made.text()
     async with ana.session.get(f"{base}{CHANNEL}/new?copy={identity}") as answer:
         page = await answer.text()
-    assert "Filled in from Own &lt;b&gt;. Check it: nothing is created yet." in page
+    assert "Copied from Own &lt;b&gt;; nothing is created yet." in page
     assert "history, memory and files are not." in page
     assert "Like Own &lt;b&gt;, it would run without asking: execute." in page
     assert 'value="Own &lt;b&gt; 2"' in page
@@ -446,7 +446,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     await ana.says("Mention the weather")
     page = await ana.page()
     assert "kept for the next turn" not in page
-    assert re.search(r"Press Resume so that it reads this\.</span><br><span [^>]+>Mention the weather", page)
+    assert re.search(r"Saved: it reads this once somebody resumes it\.</span><br><span [^>]+>Mention the weather", page)
     assert 'placeholder="A note is read after Resume; what you Ask is answered now."' in page
 
 

@@ -38,7 +38,7 @@ async def form(chat: PageChat) -> dict[str, str]:
 def fields_in(page: str) -> dict[str, str]:
     chosen = dict.fromkeys(TICKED.findall(page), "on")
     approvers = "owner" if '<option value="owner" selected' in page else "anyone"
-    verbosity = "brief" if '<option value="full" selected' in page else "full"
+    verbosity = "full" if '<option value="full" selected' in page else "brief"
     hidden = {name: html.unescape(value) for name, value in HIDDEN.findall(page)}
     return {**hidden, **chosen, "approvers": approvers, "verbosity": verbosity}
 
