@@ -27,7 +27,7 @@ from agent_core.model.turn import Turn
 from agent_core.text.lines import unseparated
 
 READ_UNTRUSTED = "⚠ read content from outside since the last decision"
-FROM_UNTRUSTED = "untrusted content"
+FROM_UNTRUSTED = "content from outside"
 ENDS = (".", "!", "?", "…")  # of a sentence
 ASKS_EACH_TIME = "asks each time, also under Approve ×N"
 

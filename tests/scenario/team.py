@@ -226,5 +226,6 @@ async def new_clerk(office: Office, running: Running) -> SlackChat:
 
 def _look(message: Json) -> tuple[str, str]:
     """A card with what it would approve."""
-    approve = next(widget for widget in widgets(message["blocks"]) if widget.kind == "button")
-    return message["ts"], str(approve.element.get("value") or approve.element["action_id"])
+    buttons = [widget.element for widget in widgets(message["blocks"]) if widget.kind == "button"]
+    approve = next((each for each in buttons if each["action_id"] == "signoff.approve"), buttons[0])
+    return message["ts"], str(approve.get("value") or approve["action_id"])

@@ -58,7 +58,7 @@ async def test_approve_the_next_five_on_a_foreign_tool_asks_again_after_it_answe
         await (await ana.asks("helpful.echo")).press("Approve ×5")
         card = await ana.asks("helpful.echo")
         assert "red" in await card.whole()
-        assert "has read untrusted content" in card.text
+        assert "read content from outside" in card.text
 
 
 @pytest.mark.proves("lease:note")

@@ -34,7 +34,7 @@ async def test_a_helper_asks_in_the_same_thread_and_is_answered_by_its_name(tmp_
     async with clerk(tmp_path, **replies) as chat:
         await (await chat.asks("start_agent")).press("Approve")
         helpers = await chat.asks("write_to_file")
-        assert "Clerk › Scout · turn 1 · write_to_file" in helpers.text
+        assert "Clerk › Scout wants to write" in helpers.text
         await (await chat.asks("do_nothing")).press("Approve")
         await chat.guild.message("waiting for Scout", place=chat.guild.general)
         await chat.says("@Scout use euros")

@@ -109,7 +109,7 @@ async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
         await office.ben.types("/agent", "notify me", office.general)
         await new_clerk(office, running)
-        first = await direct(office, office.ben, "Clerk · turn 1 · write_to_file")
+        first = await direct(office, office.ben, "Clerk wants to write")
         assert "one" in text_of(first)
         assert set(labels(first["blocks"])) >= {"Approve", "Reject", "Open card"}
         assert not {"Stop", "Approve ×5"} & set(labels(first["blocks"]))

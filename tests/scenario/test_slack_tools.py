@@ -50,7 +50,7 @@ async def test_a_helper_asks_in_the_same_thread_and_the_root_message_stays(offic
     async with clerk(office, tmp_path, **replies) as chat:
         await (await chat.asks("start_agent")).press("Approve")
         helpers = await chat.asks("write_to_file")
-        assert "Clerk › Scout · turn 1 · write_to_file" in text_of(helpers.message)
+        assert "Clerk › Scout wants to write" in text_of(helpers.message)
         await (await chat.asks("do_nothing")).press("Approve")
         root = await office.said("waiting for Scout")
         assert {message.get("thread_ts") for message in office.cards()} == {root["ts"]}

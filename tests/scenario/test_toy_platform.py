@@ -93,7 +93,7 @@ class ToyChat:
 
     def _open(self, command: str) -> list[ToyMessage]:
         open_cards = [each for each in self._posts() if each.buttons.get("Approve", "") not in ("", *self.seen)]
-        return [each for each in open_cards if command in each.text.partition("\n")[0]]
+        return [each for each in open_cards if f"· {command}" in each.text]
 
 
 @pytest.mark.slow
