@@ -123,7 +123,7 @@ async def test_a_goal_takes_sixteen_commands_and_leaves_the_files_it_promised(wo
     shown = await world.ana.page()
     assert 'src="' in shown
     assert "images/" in shown
-    assert "untrusted content" in text_of(shown)
+    assert "content from outside" in text_of(shown)
 
 
 @pytest.mark.slow
