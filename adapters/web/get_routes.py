@@ -20,6 +20,7 @@ from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
 from adapters.web.pages.search import SearchPages
+from adapters.web.pages.stopping import STOP_ALL
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home
 from adapters.web.render import page
@@ -38,6 +39,7 @@ class GetRoutes:
         return [
             web.get("/", self.list_waiting),
             web.get(APPROVE, redirect_home),
+            web.get(STOP_ALL, redirect_home),
             web.get("/enter", self.enter),
             web.get("/events", self.events),
             web.get("/theme", redirect_home),

@@ -30,8 +30,9 @@ from adapters.web.pages.form_pages import (
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.stopping import STOP_ALL
 from adapters.web.pages.tools import ToolPage
-from adapters.web.pages.waiting import APPROVE, approve_selected
+from adapters.web.pages.waiting import APPROVE, answer_stop_all, approve_selected
 from adapters.web.render import agent_path, channel_path, page
 from adapters.web.requests import (
     AGENT,
@@ -73,6 +74,7 @@ class PostRoutes:
             web.post(SIGN_OUT, self.sign_out),
             web.post("/channels", self.go_to_channel),
             web.post(APPROVE, partial(approve_selected, self.workspace)),
+            web.post(STOP_ALL, partial(answer_stop_all, self.workspace)),
             web.post(f"{CHANNEL}/new", with_errors_shown(self.create, partial(new_agent_page, self.workspace))),
             web.post(f"{CHANNEL}/import", self.fill_in),
             *DraftingRoute(self.workspace).post_routes(),
@@ -204,7 +206,7 @@ class PostRoutes:
         if button.verb in ("fork", "for real"):
             return redirect_to(agent_path(await self.workspace.actions.fork(button, filled.text, origin)))
         await self.workspace.actions.press(button, filled, origin)
-        if button.verb in ("approve", "edit"):
+        if button.verb in ("approve", "edit", "reject"):
             self.workspace.outcomes.note(origin.by, origin.channel, TurnId(button.subject))
         return _redirect_back(form, request)
 

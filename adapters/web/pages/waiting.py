@@ -1,5 +1,6 @@
-"""The page of what waits for one person, with filters, and the approval of several proposals selected there."""
+"""The page of what waits for one person, one card open beside the list, and the approval of several that they selected."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -13,6 +14,8 @@ from adapters.typed.actions import FormInput
 from adapters.web import identity
 from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.pages.form_pages import after_saving
+from adapters.web.pages.stopping import count_at_work, may_stop_all, stop_all
+from adapters.web.pages.visits import Visit
 from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
 from agent_core.model.agent import Agent
@@ -20,10 +23,11 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
+from agent_core.service.reading.approval_queue import WaitingAgent
 
 APPROVE = "/approve"
 PICK_PREFIX = "pick."
-MAX_WHOLE_CARDS = 10  # the other agents are one line each, folded, which opens the card
+MAX_RUNNING, MAX_FINISHED, LAST_FINISHED = 8, 5, 2  # the lines below the list; the last, where nothing waits
 MAX_RECEIPTS = 3  # more approvals than these are folded
 
 
@@ -57,7 +61,7 @@ class Receipt:
 class QueueFilter:
     """Which part of the list is shown, as the address says: one channel, one risk class, the person's own agents.
 
-    `opened`: the turn whose card is shown whole although many wait longer, or "".
+    `opened`: the key of the row whose card is beside the list, or "" for the first one.
     """
 
     channel: str
@@ -79,9 +83,9 @@ class QueueFilter:
         text = urlencode({name: value for name, value in chosen.items() if value})
         return f"?{text}" if text else ""
 
-    def with_open(self, turn: str) -> str:
-        """The address of the list in which this turn's card is whole; "" for none."""
-        opened = urlencode({"open": turn}) if turn else ""
+    def with_open(self, key: str) -> str:
+        """The address of the list with this row's card beside it; "" for none."""
+        opened = urlencode({"open": key}) if key else ""
         return f"/{self.query}{'&' if self.query else '?'}{opened}" if opened else f"/{self.query}"
 
     def has_agent(self, agent: Agent, person: Actor) -> bool:
@@ -91,19 +95,30 @@ class QueueFilter:
     def has_turn(self, turn: Turn | None) -> bool:
         return not self.risk or (turn is not None and self.risk in turn.risks)
 
+    def choose(self, rows: Sequence[WaitingAgent]) -> WaitingAgent | None:
+        """The row whose card is open; of one that waits no more, the row after it, as keys follow the order of time."""
+        keys = [key_of(each) for each in rows]
+        if self.opened in keys or not self.opened:
+            return rows[keys.index(self.opened) if self.opened else 0] if rows else None
+        return next((each for key, each in zip(keys, rows, strict=True) if key > self.opened), rows[-1] if rows else None)
+
+
+def key_of(row: WaitingAgent) -> str:
+    """Names a row and its card."""
+    return row.turn.id if row.turn else f"paused-{row.agent.id}"
+
 
 async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Receipt, ...] = ()) -> web.Response:
     """What waits for this person. `told`: what became of what they selected."""
     person, chosen = identity.person_of(request), QueueFilter.of(request)
     census = await workspace.views.census()
     everything = await workspace.list_waiting_for(person, census)
-    own = dict.fromkeys(count.channel for count in census if is_own(count.channel))
-    leased = await workspace.views.queue.list_leased(person, list(own))
+    own = list(dict.fromkeys(count.channel for count in census if is_own(count.channel)))
+    present = await workspace.views.queue.survey(person, own)
     agents = [agent for agent in everything if chosen.has_agent(agent, person)]
     listed = await workspace.views.queue.list_waiting(agents)
     shown = [each for each in listed if chosen.has_turn(each.turn)]
-    is_opened = [each.turn is not None and each.turn.id == chosen.opened for each in shown]
-    whole = [each for number, each in enumerate(shown) if number < MAX_WHOLE_CARDS or is_opened[number]]
+    opened, visit = chosen.choose(shown), Visit.of(request, workspace.clock.now())
     response = await workspace.answer(
         request,
         "waiting.html",
@@ -111,15 +126,25 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         outcomes=await workspace.outcomes.of(person),
         chosen=chosen,
         places=list(dict.fromkeys(agent.channel for agent in everything)),
-        waiting=whole,
-        folded=[each for each in shown if each not in whole],
-        leased=[agent for agent in leased if chosen.has_agent(agent, person)],
+        rows=shown,
+        opened=opened,
+        key_of=key_of,
+        leased=[agent for agent in present.leased if chosen.has_agent(agent, person)],
+        running=present.running,
+        most_running=MAX_RUNNING,
+        newly_finished=[agent for agent in present.finished if agent.since > visit.since],
+        last_finished=present.finished[:LAST_FINISHED],
+        most_finished=MAX_FINISHED,
+        at_work=count_at_work(census) if may_stop_all(person) else 0,
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,
         most_receipts=MAX_RECEIPTS,
     )
-    await workspace.record_showings(request, ((each.agent.channel, each.turn) for each in whole if each.turn))
+    if not identity.is_sent_by_script(request):
+        visit.remember(response, secure=workspace.guard.is_secure)
+    if opened and opened.turn:
+        await workspace.record_showings(request, [(opened.agent.channel, opened.turn)])
     return response
 
 
@@ -135,6 +160,13 @@ async def approve_selected(workspace: WebContext, request: web.Request) -> web.R
             told.append(await _approve(workspace, request, pick))
     with after_saving():
         return await queue_page(workspace, request, tuple(told))
+
+
+async def answer_stop_all(workspace: WebContext, request: web.Request) -> web.Response:
+    """Stop all agents, and tell how many stopped."""
+    said = await stop_all(workspace, identity.person_of(request))
+    with after_saving():
+        return await queue_page(workspace, request, (Receipt(said, is_approved=False),))
 
 
 async def redirect_home(_request: web.Request) -> web.StreamResponse:

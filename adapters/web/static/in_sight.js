@@ -38,7 +38,7 @@ function isInSight(card) {
 
 /** Bring a card back instead of letting a control act that would decide unseen; return whether it was held back. */
 function holdBack(control, isPointer) {
-  const card = control.closest("article");
+  const card = control.matches(".pick") ? document.getElementById(turnOf(control)) : control.closest("article");
   if (!card) return false;
   const { hash } = card.dataset, isKnown = read.has(hash) || (broughtBack.has(hash) && isInSight(card));
   const isUnread = hash && !isKnown && !SAFE.test(control.value);
@@ -86,7 +86,11 @@ function seenOf(begun, text) {
 document.addEventListener("visibilitychange", noteSeen);
 document.addEventListener("click", event => {
   const pick = event.target.closest?.(".pick");
-  if (!pick?.checked || !holdBack(pick, event.detail > 0)) return;
+  const isClosed = pick?.checked && !read.has(pick.value.split(" ").pop()) && !document.getElementById(turnOf(pick));
+  if (isClosed) {
+    openRow(document.getElementById(`row-${turnOf(pick)}`));
+    hint(UNREAD);
+  } else if (!pick?.checked || !holdBack(pick, event.detail > 0)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);

@@ -9,7 +9,6 @@ const APPROVE = ".acts > button[value^='approve:'].go";
 const focusedCard = () => document.activeElement?.closest?.("article.card");
 let meant = null;   // the id of the card that asked when the person turned to it: by the focus, by the pointer, as the only one
 let walked = null;  // what names the card, or the entry of several, to which j or k led
-let before = null;  // the id of what stood before the card in focus when that one left the page
 const decidedHere = new Set();  // ids of cards that the person decides on this page
 
 /** The card that a key decides on: the one in focus if it asks. In a thread the only one that does, unless one walked to another. */
@@ -26,7 +25,6 @@ function nameOfStop(stop) { return stop.id || stop.parentElement.id; }
 
 /** The person turned to a card, or away from all. */
 function turnTo(card) {
-  if (card) before = null;
   if (!card || card.id !== meant) meant = (card?.querySelector(APPROVE) ? card : askingCard())?.id ?? null;
 }
 
@@ -50,11 +48,9 @@ function isDecidedByPerson(id) {
   return decidedHere.has(id) || (name && !isAsking(id) && said.endsWith(` by @${name}`));
 }
 
-/** Remember where in the list the person is; call it before a card leaves the page. */
-function keepPlace(card) {
+/** Say that the card which the person turned to is decided; call it before a card leaves the page. */
+function noteLoss(card) {
   if (card.id === meant && !decidedHere.has(meant)) hint(`${titleOfCard(card)} asks no more.`);
-  if (card.id !== before && !card.contains(document.activeElement)) return;
-  before = card.previousElementSibling?.id || card.parentElement.id;
 }
 
 document.addEventListener("focusin", event => { if (event.target.id !== "main") turnTo(focusedCard()); });
@@ -62,6 +58,7 @@ document.addEventListener("pointerdown", event => turnTo(event.target.closest?.(
 
 /** Move the focus to the next or previous card and show it from its beginning. */
 function walk(step) {
+  if (document.getElementById("queue")) return walkRows(step);
   const cards = [...document.querySelectorAll(STOPS)], at = placeAmong(cards, step);
   const there = cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
   if (!there) return hint("There is no card here.");
@@ -73,19 +70,15 @@ function walk(step) {
   there.scrollIntoView({ block: "start" });
 }
 
-/** The index of the card in focus; without one, that from which a step leads beside a card that left, or to an end. */
+/** The index of the card in focus; without one, that from which a step leads to an end. */
 function placeAmong(cards, step) {
   const at = cards.indexOf(document.activeElement?.closest(STOPS));
-  if (at >= 0) return at;
-  const place = before && document.getElementById(before);
-  if (!place) return step < 0 ? cards.length : -1;
-  const isBehind = each => place.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
-  return cards.filter(each => !isBehind(each)).length - (step > 0);
+  return at < 0 && step < 0 ? cards.length : at;
 }
 
 /** Press what a key stands for on a card, or say why not. */
 function press(label, selector) {
-  const card = askingCard(), control = card?.querySelector(selector);
+  const card = askingCard(), control = selector === ".pick" && card ? document.getElementById(`pick-${card.id}`) : card?.querySelector(selector);
   if (!control) return hint(whyNot(label, selector));
   if (control.disabled) return hint("Your decision is being sent.");
   if (control.matches(".pick") && !isSettledForKeys(card)) return hint(JUST_APPEARED);

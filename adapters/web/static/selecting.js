@@ -8,7 +8,10 @@ function countSelected() {
 }
 
 /** The ids of the selected cards. */
-function selectedCards() { return [...document.querySelectorAll(".pick:checked")].map(each => each.closest("article").id); }
+function selectedCards() { return [...document.querySelectorAll(".pick:checked")].map(turnOf); }
+
+/** The id of the turn that a checkbox selects. */
+function turnOf(pick) { return pick.id.slice("pick-".length); }
 
 /** Say so if cards that were selected are so no more, as others decided or changed them. */
 function noteFewerSelected(before) {

@@ -8,7 +8,7 @@ let sendings = 0, told = 0;  // how many forms were sent, and which of them has 
 async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
   const label = button?.textContent, written = contentOf(form);
-  const place = form.closest("article, aside"), behind = idsBehind(place), shown = taken;
+  const place = form.closest("article, aside"), shown = taken;
   const decided = form.id === "selected" ? selectedCards() : DECIDES.test(button?.value) ? [place?.id] : [], order = ++sendings;
   const release = () => { for (const each of pressed) each.disabled = false; };
   for (const each of pressed) each.disabled = true;
@@ -34,7 +34,7 @@ async function send(form, button) {
       if (taken === shown) take(text);
       else await refresh();  // a newer page was shown since the form was sent
       if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
-      comeBack(place?.id, behind);
+      comeBack(place?.id);
     } else {
       release();
       markWrong(form, button, text);

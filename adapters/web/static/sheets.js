@@ -15,7 +15,7 @@ function staysForItsSheet(card, fresh) {
 /** Remove a region that is no longer on the page, unless something was written in one of its sheets. */
 function leave(region) {
   if (region.querySelector(":popover-open") && isWritten(region)) return tellInSheets(region, "Meanwhile this was decided. What you wrote stays here.");
-  keepPlace(region);
+  noteLoss(region);
   region.remove();
 }
 

@@ -12,13 +12,14 @@ function take(text) {
   const wasAtEnd = isAtEnd();
   taken++;
   let isChangedThread = false;
-  const headlines = [], chosen = selectedCards();
+  const newRows = [...fresh.querySelectorAll("#queue li")].filter(each => !document.getElementById(each.id));
+  const headlines = newRows.map(each => each.dataset.headline), chosen = selectedCards();
   arrangeRuns(fresh);
   for (const region of regions) {
     const old = document.getElementById(region.id);
     if (old && signature(old) === region.outerHTML) continue;
     isChangedThread ||= !old || old.matches("#thread > *, #present");
-    if (region.matches(".card:is(.open, .asks)") && !old?.matches(":is(.open, .asks)")) headlines.push(region.getAttribute("aria-label"));
+    if (!fresh.getElementById("queue") && region.matches(".card:is(.open, .asks)") && !old?.matches(":is(.open, .asks)")) headlines.push(region.getAttribute("aria-label"));
     if (!old) { insert(region); announce(region); }
     else replace(old, region);
   }
@@ -46,7 +47,7 @@ function insert(region) {
   const place = placeOf(region);
   if (!place) return;
   served.set(region, region.outerHTML);
-  if (place.matches("[data-list]")) place.insertBefore(region, idsBehind(region).map(id => document.getElementById(id)).find(Boolean) || null);
+  if (place.matches("[data-list]")) place.append(region);
   else insertInOrder(place, region);
 }
 
@@ -169,17 +170,9 @@ function endThread() {
   say("This agent was deleted. Nothing can be decided here any more.");
 }
 
-/** The ids of what follows an element among its siblings. */
-function idsBehind(element) {
-  const siblings = [...element?.parentElement.children || []];
-  return siblings.slice(siblings.indexOf(element) + 1).map(each => each.id);
-}
-
-/** The focused button was removed: move the focus to its card, or in a list of cards to the first that is left behind it. */
-function comeBack(id, behind = []) {
-  const own = id && document.getElementById(id), next = behind.map(each => document.getElementById(each)).find(Boolean);
-  const after = next?.id === "more" ? next.previousElementSibling : next;  // the card that moved up out of the fold
-  const card = own || (id && (after || document.querySelector("[data-list] > article:last-of-type")));
+/** The focused button was removed: move the focus to its card, or beside a list of cards to the one that took its place. */
+function comeBack(id) {
+  const own = id && document.getElementById(id), card = own || (id && document.querySelector("[data-list] > article:last-of-type"));
   if (!card || document.activeElement !== document.body) return;
   if (!own) settleAgain(card);
   const title = card.closest(".run:not([open])")?.querySelector("summary");  // a card in it cannot have the focus

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.model.agent import Agent, Awaiting, Finished
+from agent_core.model.agent import Acting, Agent, Awaiting, Finished, Stopped, Thinking
 from agent_core.model.origin import Actor, ChannelScope, SurfaceName
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide
@@ -19,6 +19,15 @@ class WaitingAgent:
 
     agent: Agent
     turn: Turn | None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What goes on beside that: agents under a lease that the person may revoke, at work, and finished or stopped last."""
+
+    leased: tuple[Agent, ...]
+    running: tuple[Agent, ...]
+    finished: tuple[Agent, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +47,16 @@ class ApprovalQueue:
             waiting = await work.agents.list_awaiting_people(channels, MAX_READ)
         return tuple(agent for agent in waiting if may_decide(agent, by))
 
-    async def list_leased(self, by: Actor, channels: Sequence[ChannelScope]) -> tuple[Agent, ...]:
-        """The agents of these channels with a lease that this person may revoke."""
+    async def survey(self, by: Actor, channels: Sequence[ChannelScope]) -> Survey:
+        """What goes on in these channels; of finished and stopped agents those among the newest changes, the last first."""
         async with self.database.begin() as work:
             agents = [agent for channel in channels for agent in await work.agents.of(channel)]
-        return tuple(
-            agent for agent in agents if agent.lease and (agent.lease.granted_by.id == by.id or may_decide(agent, by))
-        )
+            surfaces = list({channel.surface for channel in channels})
+            newest = await work.agents.list_changed_last(surfaces, most=MAX_NEWEST)
+        may_revoke = (a for a in agents if a.lease and (a.lease.granted_by.id == by.id or may_decide(a, by)))
+        running = (a for a in agents if isinstance(a.status, Thinking | Acting) and not a.asks)
+        ended = (a for a in newest if isinstance(a.status, Finished | Stopped) and not a.parent and a.channel in channels)
+        return Survey(tuple(may_revoke), tuple(running), tuple(ended))
 
     async def find_finished(self, owner: Actor, surface: SurfaceName) -> Agent | None:
         """The owner's agent that finished last, among the newest changes of the surface."""

@@ -1,11 +1,12 @@
 """What waits for one person: the list over HTTP, and the approval of several cards at once."""
 
-import html
 import re
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
@@ -65,7 +66,7 @@ async def test_the_list_and_its_count_hold_what_the_person_may_decide_and_nothin
     await ana.asks("write_to_file")
     async with PageChat.opened(base, "ben") as ben:
         his = await listed(ben)
-    assert ("Ada · turn 1" in text_of(his), "Own · turn 1" in text_of(his)) == (True, False)
+    assert (rows(his), "Own · turn 1" in his) == (["Ada"], False)
     assert ("<title>(1) " in his, "<title>(2) " in await listed(ana)) == (True, True)
 
 
@@ -78,11 +79,11 @@ async def test_the_list_says_what_came_of_what_was_approved_there_to_that_person
     model.say(reply_text("task_complete", {"reason": "Done."}))
     await ana.asks("task_complete")
     told = (await listed(ana)).partition('id="outcomes"')[2].partition("</div>")[0]
-    assert "✓ Ada · write_to_file Ada.md" in " ".join(text_of(told).split())
+    assert "✓ Ada: Write Ada.md +1 · done · approved by @ana, " in " ".join(text_of(told).split())
     assert f'href="{ana.path}#' in told
     assert "done" in told
     async with PageChat.opened(base, "ben") as ben:
-        assert "Ada · write_to_file" not in text_of(await listed(ben))
+        assert "approved by @ana" not in text_of(await listed(ben))
 
 
 @pytest.mark.proves("page:finished")
@@ -154,9 +155,16 @@ async def test_the_address_of_a_selection_leads_home(base: str, ana: PageChat) -
         assert (answer.status, answer.url.path) == (200, "/")
 
 
-def headings(page: str) -> list[str]:
-    """The names of the agents whose whole cards are listed."""
-    return re.findall(r"<bdi>([^<]+)</bdi> · turn \d+ · ", page)
+def rows(page: str) -> list[str]:
+    """The names of the agents in the list."""
+    return re.findall(r'<a class="entry" id="row-[^"]+"[^>]*><span[^>]*>.</span> <b><bdi>([^<]+)</bdi>', page)
+
+
+def opened(page: str) -> str:
+    """The name of the card that is open beside the list."""
+    card = re.search(r'<article class="card [^"]*" id="[^"]+" data-live[^>]* aria-label="(\w+)', page)
+    assert page.count("<article") == (card is not None)
+    return card[1] if card else ""
 
 
 @pytest.mark.slow
@@ -184,7 +192,7 @@ async def test_the_list_shows_one_channel_one_class_or_ones_own_agents(
         for query, names in queries.items():
             async with ben.session.get(f"{base}/{query}") as answer:
                 page = await answer.text()
-            assert (query, headings(page)) == (query, names)
+            assert (query, rows(page), opened(page)) == (query, names, next(iter(names), ""))
             assert "<title>(3) " in page
             assert names or "3 agents wait in the whole list" in page
 
@@ -195,7 +203,7 @@ async def test_a_decision_and_a_selection_keep_the_filter(base: str, ana: PageCh
         await asking(ana, model, name)
     async with ana.session.get(f"{base}/?class=write&mine=1") as answer:
         page = await answer.text()
-    assert 'name="to" value="/?class=write&amp;mine=1"' in page
+    assert 'name="to" value="/?class=write&amp;mine=1&amp;open=' in page
     action = re.search(r'id="selected" method="post" action="([^"]+)"', page)
     assert action
     assert action[1] == "/approve?class=write&amp;mine=1"
@@ -203,43 +211,78 @@ async def test_a_decision_and_a_selection_keep_the_filter(base: str, ana: PageCh
     async with ana.session.post(f"{base}/approve?class=execute", data={name: value}) as answered:
         after = await answered.text()
     assert "approved." in after
-    assert headings(after) == []
-
-
-async def open_line(ana: PageChat, page: str) -> list[str]:
-    """Follow the last line of the fold; the agents whose cards are whole then, the opened one with all its buttons."""
-    *_, (address, turn) = re.findall(r'<h2><a href="(/\?open=[^"#]+)#([^"]+)"><bdi>Agent', page)
-    async with ana.session.get(f"{ana.base}{html.unescape(address)}") as answer:
-        opened = await answer.text()
-    card = opened[opened.index(f'id="{turn}"') :].partition("</article>")[0]
-    assert set(re.findall(r'name="button" value="([a-z ]+):', card)) >= {"approve", "edit", "reject", "stop"}
-    assert f'name="pick.{turn}"' in card
-    assert "<summary>1 more agent: " in opened
-    return headings(opened)
+    assert rows(after) == []
 
 
 @pytest.mark.slow
 @pytest.mark.proves("page:queue-short")
-async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
+async def test_every_agent_has_a_row_one_card_is_open_and_many_receipts_are_folded(
     ana: PageChat, model: ScriptedModel
 ) -> None:
     for number in range(12):
         await asking(ana, model, f"Agent{number}")
-    page = await listed(ana)
-    assert "<summary>2 more agents: decide on those above first, or open one</summary>" in page
-    assert len(headings(page)) == len(await picks(ana)) == 10
+    page, names = await listed(ana), [f"Agent{number}" for number in range(12)]
+    assert (rows(page), opened(page), len(await picks(ana))) == (names, "Agent0", 12)
+    address, key = re.findall(r'href="(/\?open=([^"]+))"', page)[-1]
+    async with ana.session.get(f"{ana.base}{address}") as answer:
+        last = await answer.text()
+    assert (rows(last), opened(last)) == (names, "Agent11")
+    card = last[last.index(f'<article class="card open" id="{key}"') :].partition("</article>")[0]
+    assert set(re.findall(r'name="button" value="([a-z ]+):', card)) >= {"approve", "edit", "reject", "stop"}
     selected = await picks(ana)
-    assert (headings(page)[0], await open_line(ana, page)) == (
-        "Agent0",
-        [f"Agent{number}" for number in (*range(10), 11)],
-    )
     first = next(iter(selected))
     stale = {**selected, first: selected[first][:-32] + "0" * 32}
     async with ana.session.post(f"{ana.base}/approve", data=stale) as answer:
         after = await answer.text()
     told = after[after.index('id="told"') : after.index('id="thread"')]
-    assert "<summary>9 approved</summary>" in told
+    assert "<summary>11 approved</summary>" in told
     assert told.index("Agent0") < told.index("<summary>"), "what was not approved is not folded"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:queue-short")
+async def test_after_a_decision_the_next_row_is_open_and_after_the_last_the_one_before(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    cards = {name: await asking(ana, model, name) for name in ("Ada", "Bob", "Cy", "Dan")}
+    for name, following in (("Bob", "Cy"), ("Dan", "Cy"), ("Ada", "Cy")):
+        turn = cards[name].turn
+        async with ana.session.get(f"{ana.base}/?open={turn}") as answer:
+            page = await answer.text()
+        assert opened(page) == name
+        form = re.search(r'<form class="acts" method="post" action="([^"]+)">', page[page.index("<article") :])
+        assert form
+        fields = {"button": cards[name].button("reject"), "text": "No", "to": f"/?open={turn}"}
+        async with ana.session.post(f"{ana.base}{form[1]}", data=fields) as answer:
+            assert (name, opened(await answer.text())) == (name, following)
+
+
+@pytest.mark.proves("page:finished-since")
+async def test_the_page_lists_what_runs_and_what_finished_since_this_browser_was_there(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    model.say(reply_text("task_complete", {"reason": "All is written."}))
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await (await ana.asks("task_complete")).press("Approve")
+    assert await ana.sees("Ada is done")
+    page = text_of(await listed(ana))
+    assert "You’re all caught up." in page
+    assert "Finished since you were here" in page
+    assert "done: All is written." in page
+    await ana.new_agent("Bob", "thinks", "Think")
+    assert "Bob thinking" in " ".join(text_of((await listed(ana)).partition('id="running"')[2]).split())
+    now = int(time.time())
+    for visit, is_new in (
+        (f"{now - 9000}.{now - 60}", True),
+        (f"{now + 60}.{now + 60}", False),
+        ("1.2.3", True),
+        ("no", True),
+        (f"1.{'9' * 99}", True),
+    ):
+        ana.session.cookie_jar.update_cookies({"signoff_visit": visit}, URL(base))
+        page = await listed(ana)
+        assert (visit, "Finished since you were here" in page) == (visit, is_new)
+        assert "Ada" in page
 
 
 @pytest.mark.proves("lease:home")
