@@ -11,7 +11,7 @@ from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat
-from tests.browser.test_keys import SETTLED, card, press, waiting
+from tests.browser.test_keys import SETTLED, card, open_card, pick, press, row, waiting
 from tests.browser.two_people import OVER, TEXT_IS_OVER, asking, decide, hint, sent_by, start_one_turn, visit
 from tests.scenario.chat import writing
 from tests.scenario.served import served
@@ -131,16 +131,19 @@ async def test_the_keys_go_on_beside_a_card_whose_neighbour_was_drawn_again(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:
     await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
-    for _ in range(3):
+    for name in ("Ada", "Bob", "Cy"):
         await press(ana, "j")
+        await expect(card(ana, name)).to_be_focused()
     await decide(ben, "Cy")
-    await expect(card(ana, "Cy")).to_have_count(0)
+    await expect(row(ana, "Cy")).to_have_count(0)
     await expect(hint(ana)).to_have_text("Cy: Write Cy.md +1 asks no more.")
-    await ben.page.get_by_role("link", name="Bob").first.click()
+    await (await open_card(ben, "Bob")).get_by_role("link", name="Bob").click()
     await ben.says("!budget 5")
-    await expect(card(ana, "Bob")).to_contain_text("of $5.00")
+    await ben.sees("of $5.00")
     await press(ana, "j")
     await expect(card(ana, "Dan")).to_be_focused()
+    await press(ana, "k")
+    await expect(card(ana, "Bob")).to_contain_text("of $5.00")
 
 
 @pytest.mark.proves("page:keys")
@@ -148,11 +151,13 @@ async def test_cards_are_selected_and_approved_by_keys_and_one_that_others_decid
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:
     await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
-    for _ in range(3):
+    for name in ("Ada", "Bob", "Cy"):
         await press(ana, "j")
+        await expect(card(ana, name)).to_be_focused()
         await press(ana, "x")
+        await expect(pick(ana, name)).to_be_checked()
     await decide(ben, "Ada")
-    await expect(card(ana, "Ada")).to_have_count(0)
+    await expect(row(ana, "Ada")).to_have_count(0)
     await expect(hint(ana)).to_have_text(
         "1 of the 3 selected was decided or changed meanwhile, and is selected no more."
     )
@@ -160,8 +165,8 @@ async def test_cards_are_selected_and_approved_by_keys_and_one_that_others_decid
     await expect(hint(ana)).to_contain_text("Enter approves the 2 selected cards.")
     await press(ana, "Enter")
     for name in ("Bob", "Cy"):
-        await expect(card(ana, name)).to_have_count(0)
-    await expect(card(ana, "Dan")).to_have_count(1)
+        await expect(row(ana, name)).to_have_count(0)
+    await expect(row(ana, "Dan")).to_have_count(1)
 
 
 async def test_the_first_refresh_draws_nothing_again_that_is_as_it_was(ana: BrowserChat, model: ScriptedModel) -> None:
@@ -176,7 +181,7 @@ async def test_the_button_of_the_selected_approves_at_the_first_press(ana: Brows
     await press(ana, "x")
     await ana.page.wait_for_function("() => isSettledForKeys(document.getElementById('selected').parentElement)")
     await ana.page.get_by_role("button", name="Approve 1 selected").click()
-    await expect(card(ana, "Ada")).to_have_count(0)
+    await expect(row(ana, "Ada")).to_have_count(0)
 
 
 async def test_a_key_that_comes_with_the_focus_selects_nothing(ana: BrowserChat, model: ScriptedModel) -> None:

@@ -4,7 +4,7 @@ from playwright.async_api import Browser, Locator
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat
-from tests.browser.test_keys import SETTLED, card
+from tests.browser.test_keys import open_card
 from tests.scenario.chat import writing
 
 TEXT_IS_OVER = "() => performance.now() - typedAt >= TEXT_PAUSE"  # what is typed now begins a new text
@@ -21,8 +21,7 @@ async def visit(browser: Browser, address: str, name: str, height: int = 720) ->
 
 async def decide(ben: BrowserChat, name: str) -> None:
     await ben.page.goto(ben.base)
-    await ben.page.wait_for_function(SETTLED)
-    await card(ben, name).get_by_role("button", name="Approve", exact=True).click()
+    await (await open_card(ben, name)).get_by_role("button", name="Approve", exact=True).click()
 
 
 async def start_one_turn(ana: BrowserChat, model: ScriptedModel) -> None:

@@ -132,8 +132,10 @@ const KEYS = {
 document.addEventListener("click", event => {
   const opener = event.target.closest?.("article.card [popovertarget]"), sheet = opener?.popoverTargetElement;
   if (!sheet || opener.popoverTargetAction === "hide") return;
-  if (event.detail > 1 && sheet.matches(":popover-open")) event.preventDefault();  // a double click opens it too
-  else sheet.addEventListener("toggle", () => focusIn(sheet), { once: true });
+  if (event.detail > 1 && sheet.matches(":popover-open")) {  // a double click opens it too
+    event.preventDefault();
+    focusIn(sheet);
+  } else sheet.addEventListener("toggle", () => focusIn(sheet), { once: true });
 });
 
 // The second press of a double click may meet the sheet that the first one has opened over the button.
