@@ -11,6 +11,8 @@ from adapters.typed.form_values import fields_of
 from adapters.typed.settings_file import FILENAME, settings_text
 from adapters.typed.subcommands import copied_text
 from adapters.web.guard import SIGN_OUT
+from adapters.web.inbox.stopping import STOP_ALL
+from adapters.web.inbox.waiting import APPROVE, queue_page, redirect_home
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.pages.decision_log import LogPages
 from adapters.web.pages.file_pages import FilePages
@@ -20,9 +22,7 @@ from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
 from adapters.web.pages.search import SearchPages
-from adapters.web.pages.stopping import STOP_ALL
 from adapters.web.pages.tools import ToolPage
-from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home
 from adapters.web.render import page
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, is_own, redirect_from_form
 from adapters.web.urls import local_path

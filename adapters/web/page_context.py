@@ -17,7 +17,7 @@ from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import ADMITTED, Guard, Handler
-from adapters.web.pages.recent_approvals import RecentApprovals
+from adapters.web.inbox.recent_approvals import RecentApprovals
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub

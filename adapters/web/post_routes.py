@@ -15,6 +15,8 @@ from adapters.typed.typed_text import typed
 from adapters.web import identity
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import CHALLENGE, SIGN_OUT
+from adapters.web.inbox.stopping import STOP_ALL
+from adapters.web.inbox.waiting import APPROVE, answer_stop_all, approve_selected
 from adapters.web.page_context import WebContext
 from adapters.web.pages.answering import send_answer
 from adapters.web.pages.drafting import DraftingRoute
@@ -30,9 +32,7 @@ from adapters.web.pages.form_pages import (
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
-from adapters.web.pages.stopping import STOP_ALL
 from adapters.web.pages.tools import ToolPage
-from adapters.web.pages.waiting import APPROVE, answer_stop_all, approve_selected
 from adapters.web.render import agent_path, channel_path, page
 from adapters.web.requests import (
     AGENT,

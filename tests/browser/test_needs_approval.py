@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
@@ -17,6 +18,7 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
     pytest.mark.asyncio(loop_scope="session"),
 ]
+UNREAD = "What this does was not on the screen yet. Read it, then press again."
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 
 # Cards of which Approve can be pressed while the heading with the command is out of sight.
@@ -47,14 +49,39 @@ async def ask(chat: BrowserChat, model: ScriptedModel, *names: str) -> None:
 
 
 def cards(chat: BrowserChat) -> Locator:
-    return chat.page.get_by_role("article")
+    """The rows of the list: one for each agent that waits."""
+    return chat.page.locator("#queue li")
 
 
 async def card(chat: BrowserChat, name: str) -> BrowserCard:
-    """The card of this agent in the list."""
-    found = cards(chat).filter(has=chat.page.get_by_role("link", name=name))
-    identity = await found.get_attribute("id") or ""
-    return BrowserCard(chat.page, chat.page.locator(f"[id='{identity}']"), await found.inner_text())
+    """The card of this agent, opened from its row; a phone shows the list or a card."""
+    opened = chat.page.get_by_role("article", name=re.compile(f"^{name} "))
+    back, row = chat.page.locator(".back"), chat.page.locator("#queue a.entry", has_text=re.compile(rf"\b{name}\b"))
+    if not await opened.is_visible():
+        if await back.is_visible():
+            await back.click()
+        await row.click()
+    await expect(opened).to_be_visible()
+    identity = await opened.get_attribute("id") or ""
+    return BrowserCard(chat.page, chat.page.locator(f"[id='{identity}']"), await opened.inner_text())
+
+
+async def see(chat: BrowserChat, name: str) -> None:
+    """Look at a card and go back to the list, as one does before selecting it."""
+    opened = await card(chat, name)
+    shown = await opened.article.get_attribute("data-hash")
+    await chat.page.wait_for_function("hash => read.has(hash)", arg=shown)
+    if await chat.page.locator(".back").is_visible():
+        await chat.page.locator(".back").click()
+
+
+async def select(chat: BrowserChat, name: str) -> None:
+    """Look at a card, and tick its row by the keyboard."""
+    await see(chat, name)
+    pick = chat.page.get_by_role("checkbox", name=f"Select {name} ")
+    await pick.focus()
+    await chat.page.keyboard.press("Space")
+    await expect(pick).to_be_checked()
 
 
 async def test_one_decision_after_another_without_leaving_the_list(ana: BrowserChat, model: ScriptedModel) -> None:
@@ -69,8 +96,12 @@ async def test_one_decision_after_another_without_leaving_the_list(ana: BrowserC
     await (await card(ana, "Bob")).press("Reject", reason="Another name")
     await expect(cards(ana)).to_have_count(1)
     await (await card(ana, "Cy")).press("Approve ×3")
-    await expect(ana.page.get_by_text("Nothing is waiting for you.")).to_be_visible()
-    assert ana.page.url == f"{ana.base}/"
+    await expect(ana.page.get_by_text("You’re all caught up.")).to_be_visible()
+    assert urlsplit(ana.page.url).path == "/"
+    await expect(ana.page.locator("#outcomes")).to_contain_text("Cy: Write Cy.md +1 · done · approved ×3 by @ana")
+    await expect(ana.page.locator("#decided")).to_contain_text("Bob: Write Bob.md +1 · rejected by @ana")
+    await ana.page.locator("#outcomes").get_by_role("link", name="Open").click()
+    await expect(ana.page.get_by_role("heading", name="Cy", level=1)).to_be_visible()
 
 
 async def test_a_reason_that_is_being_written_stays_while_another_person_decides(
@@ -102,6 +133,7 @@ async def test_a_new_proposal_appears_below_those_that_wait_and_the_list_passes_
     await other.new_agent("Bob", "writes", "Write a file")
     await expect(cards(ana)).to_have_count(2)
     await expect(cards(ana).last.get_by_role("link", name="Bob")).to_be_visible()
+    await expect(ana.page.get_by_role("article", name="Bob")).to_have_count(0)
     found = await Axe().run(ana.page)
     assert found.violations_count == 0, found.generate_report()
 
@@ -109,8 +141,11 @@ async def test_a_new_proposal_appears_below_those_that_wait_and_the_list_passes_
 async def test_no_button_is_in_sight_without_the_command_that_it_approves(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
-    await ask(ana, model, "Ada", "Bob", "Cy")
-    await expect(cards(ana)).to_have_count(3)
+    model.say(writing("Ada.md", "\n".join(map(str, range(200)))))
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await ana.page.goto(ana.base)
+    await card(ana, "Ada")
     end = await ana.page.evaluate("document.documentElement.scrollHeight - innerHeight")
     for y in range(0, end + 1, 16):
         await ana.page.evaluate(f"scrollTo(0, {y})")
@@ -123,11 +158,7 @@ async def test_several_cards_are_selected_and_approved_together(ana: BrowserChat
     bar = ana.page.get_by_role("button", name="selected")
     await expect(bar).to_be_hidden()
     for name in ("Ada", "Cy"):
-        pick = ana.page.get_by_role("checkbox", name=f"Select {name}")
-        await pick.focus()
-        await ana.page.keyboard.press("Space")
-        if not await pick.is_checked():  # its command was out of sight, and was brought back
-            await ana.page.keyboard.press("Space")
+        await select(ana, name)
     await expect(bar).to_have_text("Approve 2 selected")
     found = await Axe().run(ana.page)
     assert found.violations_count == 0, found.generate_report()
@@ -141,7 +172,7 @@ async def test_several_cards_are_selected_and_approved_together(ana: BrowserChat
         ["Ada · turn 1 · write_to_file: approved.", "Cy · turn 1 · write_to_file: approved."]
     )
     await expect(bar).to_be_hidden()
-    assert ana.page.url == f"{ana.base}/"
+    assert "/approve" not in ana.page.url
 
 
 @pytest.mark.proves("page:selected")
@@ -150,8 +181,7 @@ async def test_a_card_that_another_person_decided_is_not_selected_any_more(
 ) -> None:
     await ask(ana, model, "Ada", "Bob")
     for name in ("Ada", "Bob"):
-        await ana.page.get_by_role("checkbox", name=f"Select {name}").focus()
-        await ana.page.keyboard.press("Space")
+        await select(ana, name)
     ben = BrowserChat(await (await open_context(browser)).new_page(), ana.base)
     await ben.call_me("ben")
     await (await card(ben, "Ada")).press("Approve")
@@ -171,29 +201,87 @@ async def ask_quickly(chat: BrowserChat, model: ScriptedModel, number: int) -> N
 
 
 @pytest.mark.proves("page:queue-short")
-async def test_after_the_tenth_card_the_one_that_moves_up_has_the_focus(ana: BrowserChat, model: ScriptedModel) -> None:
+async def test_every_agent_has_a_row_of_the_screen_and_after_a_decision_the_next_card_has_the_focus(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
     await ask_quickly(ana, model, 12)
-    fold = ana.page.get_by_text("2 more agents")
-    await expect(cards(ana)).to_have_count(10)
-    await fold.click()
     await expect(cards(ana)).to_have_count(12)
-    found = await Axe().run(ana.page)
-    assert found.violations_count == 0, found.generate_report()
+    is_phone = await ana.page.locator(".back").count() and not await ana.page.get_by_role("article").is_visible()
+    await expect(cards(ana).first).to_have_js_property("offsetHeight", 52 if is_phone else 36)
+    await expect(cards(ana).last).to_be_in_viewport()
+    assert (await Axe().run(ana.page)).violations_count == 0
     await (await card(ana, "Agent09")).press("Approve")
-    await expect(ana.page.get_by_text("1 more agent:")).to_be_visible()
     await expect(ana.page.locator("article:focus")).to_have_attribute("aria-label", re.compile("^Agent10 "))
+    await expect(ana.page.locator("#queue [aria-current]")).to_contain_text("Agent10")
     await expect(cards(ana)).to_have_count(11)
     for name in ("Agent00", "Agent01", "Agent02", "Agent03"):
-        pick = ana.page.get_by_role("checkbox", name=f"Select {name}")
-        await pick.focus()
-        await ana.page.keyboard.press("Space")
-        if not await pick.is_checked():  # its command was out of sight, and was brought back
-            await ana.page.keyboard.press("Space")
-        await expect(pick).to_be_checked()
+        await select(ana, name)
     await ana.page.mouse.move(0, 0)
     await ana.page.get_by_role("button", name="Approve 4 selected").click()
     await expect(ana.page.get_by_text("4 approved", exact=True)).to_be_visible()
     await expect(cards(ana)).to_have_count(7)
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.proves("page:unseen")
+async def test_a_row_whose_card_was_not_on_the_screen_is_not_selected_but_opened(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await ask(ana, model, "Ada", "Bob")
+    pick = ana.page.locator("input.pick[aria-label^='Select Bob ']")
+    for is_click in (True, False):
+        await ana.page.goto(ana.base)
+        await (pick.click() if is_click else pick.press("Space"))
+        await expect(ana.page.get_by_role("article", name="Bob ")).to_be_visible()
+        await expect(ana.page.locator("#hint")).to_have_text(UNREAD)
+        await expect(pick).not_to_be_checked()
+    await select(ana, "Bob")
+    await expect(ana.page.get_by_role("button", name="Approve 1 selected")).to_be_visible()
+
+
+async def test_a_row_is_a_link_without_scripts_and_the_way_back_leads_to_the_list(
+    ana: BrowserChat, browser: Browser, model: ScriptedModel
+) -> None:
+    await ask(ana, model, "Ada", "Bob")
+    await card(ana, "Bob")
+    await ana.page.go_back()
+    await expect(ana.page).to_have_url(f"{ana.base}/")
+    await expect(ana.page.locator("#queue [aria-current]")).to_contain_text("Ada")
+    state = await ana.page.context.storage_state()
+    screen = ana.page.viewport_size
+    context = await open_context(browser, java_script_enabled=False, storage_state=state, viewport=screen)
+    plain = await context.new_page()
+    await plain.goto(ana.base)
+    await expect(plain.get_by_role("checkbox", name="Select")).to_have_count(0)
+    await plain.get_by_role("link", name="Bob").first.click()
+    await plain.get_by_role("button", name="Approve", exact=True).click()
+    await expect(plain.get_by_role("article", name="Ada ")).to_be_visible()
+    await expect(plain.locator("#outcomes")).to_contain_text("Bob: Write Bob.md +1")
+    if screen and screen["width"] < 1000:
+        await plain.get_by_role("link", name="All 1").click()
+    await plain.get_by_role("button", name="Stop all…").click()
+    await plain.get_by_role("button", name=re.compile(r"^Stop \d agents?$")).click()
+    await expect(plain.locator("#told")).to_contain_text("2 agents stopped.")
+
+
+@pytest.mark.proves("page:stop-all")
+async def test_stop_all_says_how_many_it_stops_and_how_many_stopped(ana: BrowserChat, model: ScriptedModel) -> None:
+    await ask(ana, model, "Ada", "Bob")
+    await ana.page.get_by_role("button", name="Stop all…").click()
+    sheet = ana.page.locator("#stop-all")
+    await expect(sheet.get_by_role("heading", name="Stop 2 agents?")).to_be_visible()
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+    await sheet.get_by_role("button", name="Cancel").click()
+    await expect(cards(ana)).to_have_count(2)
+    await ana.page.get_by_role("button", name="Stop all…").click()
+    await ana.page.mouse.move(0, 0)
+    await sheet.get_by_role("button", name="Stop 2 agents").click()
+    await expect(ana.page.locator("#told")).to_have_text("2 agents stopped. Nothing is lost: Resume continues each.")
+    await expect(cards(ana)).to_have_count(0)
+    await expect(ana.page.get_by_role("button", name="Stop all…")).to_have_count(0)
+    await expect(ana.page.get_by_text("You’re all caught up.")).to_be_visible()
     found = await Axe().run(ana.page)
     assert found.violations_count == 0, found.generate_report()
 
@@ -210,6 +298,8 @@ async def test_a_filter_is_kept_in_the_address_and_after_a_decision(ana: Browser
     await expect(cards(ana)).to_have_count(1)
     await expect(ana.page.locator("article:focus")).to_have_attribute("aria-label", re.compile("^Agent01 "))
     await expect(ana.page).to_have_url(re.compile("class=write&mine=1"))
+    if await ana.page.locator(".back").is_visible():
+        await ana.page.locator(".back").click()
     await ana.page.get_by_label("Class", exact=True).select_option("execute")
     await ana.page.get_by_role("button", name="Show", exact=True).click()
     await expect(ana.page.get_by_role("heading", name="Nothing of this kind is waiting for you.")).to_be_visible()
@@ -217,22 +307,3 @@ async def test_a_filter_is_kept_in_the_address_and_after_a_decision(ana: Browser
     assert found.violations_count == 0, found.generate_report()
     await ana.page.get_by_role("link", name="1 agent waits in the whole list").click()
     await expect(cards(ana)).to_have_count(1)
-
-
-@pytest.mark.proves("page:queue-short")
-@pytest.mark.parametrize("width", [1280, 360])
-async def test_a_line_of_the_fold_opens_a_whole_card_that_is_decided_there(
-    ana: BrowserChat, model: ScriptedModel, width: int
-) -> None:
-    await ana.page.set_viewport_size({"width": width, "height": 740})
-    await ask_quickly(ana, model, 12)
-    await ana.page.get_by_text("2 more agents").click()
-    await ana.page.get_by_role("link", name="Agent11 · turn 1").click()
-    opened = await card(ana, "Agent11")
-    await expect(opened.article.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport()
-    await expect(opened.article.get_by_role("checkbox", name="Select Agent11")).to_be_visible()
-    found = await Axe().run(ana.page)
-    assert found.violations_count == 0, found.generate_report()
-    await opened.press("Reject", reason="Enough")
-    await expect(ana.page.get_by_text("1 more agent:")).to_be_visible()
-    await expect(opened.article).to_have_count(0)

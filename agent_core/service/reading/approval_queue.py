@@ -23,7 +23,7 @@ class WaitingAgent:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What goes on beside that: agents under a lease that the person may revoke, at work, and finished or stopped last."""
+    """What goes on beside that: agents under a lease that the person may revoke, at work, and ended last."""
 
     leased: tuple[Agent, ...]
     running: tuple[Agent, ...]
@@ -48,14 +48,14 @@ class ApprovalQueue:
         return tuple(agent for agent in waiting if may_decide(agent, by))
 
     async def survey(self, by: Actor, channels: Sequence[ChannelScope]) -> Survey:
-        """What goes on in these channels; of finished and stopped agents those among the newest changes, the last first."""
+        """What goes on in these channels; of agents that ended those among the newest changes, the last first."""
         async with self.database.begin() as work:
             agents = [agent for channel in channels for agent in await work.agents.of(channel)]
             surfaces = list({channel.surface for channel in channels})
             newest = await work.agents.list_changed_last(surfaces, most=MAX_NEWEST)
         may_revoke = (a for a in agents if a.lease and (a.lease.granted_by.id == by.id or may_decide(a, by)))
         running = (a for a in agents if isinstance(a.status, Thinking | Acting) and not a.asks)
-        ended = (a for a in newest if isinstance(a.status, Finished | Stopped) and not a.parent and a.channel in channels)
+        ended = (a for a in newest if isinstance(a.status, Finished | Stopped) and not a.parent)
         return Survey(tuple(may_revoke), tuple(running), tuple(ended))
 
     async def find_finished(self, owner: Actor, surface: SurfaceName) -> Agent | None:

@@ -1,4 +1,4 @@
-"""The page of what waits for one person, one card open beside the list, and the approval of several that they selected."""
+"""The page of what waits for one person, one card open beside the list, and the approval of several selected there."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -12,10 +12,10 @@ from adapters.screens.cards import turn_card
 from adapters.screens.ui_text import SECOND
 from adapters.typed.actions import FormInput
 from adapters.web import identity
+from adapters.web.inbox.stopping import count_at_work, may_stop_all, stop_all
+from adapters.web.inbox.visits import Visit
 from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.pages.form_pages import after_saving
-from adapters.web.pages.stopping import count_at_work, may_stop_all, stop_all
-from adapters.web.pages.visits import Visit
 from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
 from agent_core.model.agent import Agent
@@ -97,10 +97,9 @@ class QueueFilter:
 
     def choose(self, rows: Sequence[WaitingAgent]) -> WaitingAgent | None:
         """The row whose card is open; of one that waits no more, the row after it, as keys follow the order of time."""
-        keys = [key_of(each) for each in rows]
-        if self.opened in keys or not self.opened:
-            return rows[keys.index(self.opened) if self.opened else 0] if rows else None
-        return next((each for key, each in zip(keys, rows, strict=True) if key > self.opened), rows[-1] if rows else None)
+        by_key = {key_of(each): each for each in rows}
+        later = [each for key, each in by_key.items() if key >= self.opened] or list(rows[-1:])
+        return by_key.get(self.opened) or next(iter(later), None)
 
 
 def key_of(row: WaitingAgent) -> str:
@@ -164,7 +163,7 @@ async def approve_selected(workspace: WebContext, request: web.Request) -> web.R
 
 async def answer_stop_all(workspace: WebContext, request: web.Request) -> web.Response:
     """Stop all agents, and tell how many stopped."""
-    said = await stop_all(workspace, identity.person_of(request))
+    said = await stop_all(workspace.service, workspace.views, identity.person_of(request))
     with after_saving():
         return await queue_page(workspace, request, (Receipt(said, is_approved=False),))
 

@@ -1,0 +1,52 @@
+"""Stop all: what it stops, and whom it refuses."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters.web.inbox.stopping import count_at_work, stop_all
+from agent_core.errors import NotAllowed
+from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.stage import Stage
+from tests.scenario.chat import writing
+from tests.scenario.page import PageChat, text_of
+from tests.scenario.served import served
+
+SLACK, LOCAL = ChannelScope("slack", "T1", "C1"), ChannelScope("web", "local", "general")
+ANA = Actor(id="U1", display="ana", workspace="local")
+
+
+@pytest.mark.proves("page:stop-all")
+async def test_it_stops_what_is_at_work_on_the_page_and_nothing_on_other_platforms(tmp_path: Path) -> None:
+    model, stages = ScriptedModel(waits=True), list[Stage]()
+    async with served(model, tmp_path, prepared=stages.append) as base, PageChat.opened(base, "ana") as ana:
+        (stage,) = stages
+        elsewhere = await stage.service.lifecycle.create(
+            AgentDraft(name="Zed", role="x", goals=("x",)), Origin(by=replace(ANA, workspace="T1"), channel=SLACK)
+        )
+        for name in ("Ada", "Bob"):
+            model.say(writing(f"{name}.md", "one"))
+            await ana.new_agent(name, "writes", "Write a file")
+            await ana.asks("write_to_file")
+        await ana.stops()
+        await ana.new_agent("Cy", "thinks", "Think")
+        assert count_at_work(await stage.views.census()) == 2
+        for kind in ("guest", "external", "bot"):
+            with pytest.raises(NotAllowed, match="a full member does"):
+                await stop_all(stage.service, stage.views, replace(ANA, kind=kind))
+        assert count_at_work(await stage.views.census()) == 2
+        async with ana.session.post(f"{base}/stop-all", headers={"Origin": "https://evil.example"}) as refused:
+            assert refused.status == 403
+        async with ana.session.post(f"{base}/stop-all") as answer:
+            page = await answer.text()
+        assert "2 agents stopped. Nothing is lost: Resume continues each." in text_of(page)
+        assert not re.search(r"Stop \d+ agents\?", page.partition('id="stop-all"')[0])
+        kinds = {agent.name: agent.status.kind for agent in await stage.views.agents(LOCAL)}
+        assert kinds == dict.fromkeys(("Ada", "Bob", "Cy"), "stopped")
+        assert (await stage.views.agent(SLACK, elsewhere.id)).status.kind == "thinking"
+        async with ana.session.get(f"{base}/stop-all") as answer:
+            assert (answer.status, answer.url.path) == (200, "/")
