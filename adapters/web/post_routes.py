@@ -16,6 +16,7 @@ from adapters.web import identity
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import CHALLENGE, SIGN_OUT
 from adapters.web.inbox.stopping import STOP_ALL
+from adapters.web.inbox.visits import COOKIE as VISIT
 from adapters.web.inbox.waiting import APPROVE, answer_stop_all, approve_selected
 from adapters.web.page_context import WebContext
 from adapters.web.pages.answering import send_answer
@@ -145,6 +146,7 @@ class PostRoutes:
         if guard.sign_outs:
             await guard.sign_outs.add(person.id)
         guard.cookie.forget(response)
+        response.del_cookie(VISIT, path="/", secure=guard.is_secure, samesite="Strict", httponly=True)
         return response
 
     async def go_to_channel(self, request: web.Request) -> web.StreamResponse:

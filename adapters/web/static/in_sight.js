@@ -87,10 +87,8 @@ document.addEventListener("visibilitychange", noteSeen);
 document.addEventListener("click", event => {
   const pick = event.target.closest?.(".pick");
   const isClosed = pick?.checked && !read.has(pick.value.split(" ").pop()) && !document.getElementById(turnOf(pick));
-  if (isClosed) {
-    openRow(document.getElementById(`row-${turnOf(pick)}`));
-    hint(UNREAD);
-  } else if (!pick?.checked || !holdBack(pick, event.detail > 0)) return;
+  if (isClosed) openRow(document.getElementById(`row-${turnOf(pick)}`)).then(() => hint(UNREAD));
+  else if (!pick?.checked || !holdBack(pick, event.detail > 0)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);

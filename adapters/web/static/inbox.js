@@ -1,19 +1,18 @@
 // The list of what waits: a row opens its card beside the list without a page load, so that what was read and selected stays.
 "use strict";
 
-let openings = 0, isOpening = false;
+let openings = 0, opened = 0;  // the numbers of the last row that was chosen, and of the last that is shown
 const rowsOf = () => [...document.querySelectorAll("#queue a.entry")], openCard = () => document.querySelector("#thread > article:last-of-type");
 
 /** Show the page that a link of the list leads to, and go to its card; where the screen shows no card, to its row. */
 async function openRow({ href, id }) {
   const order = ++openings;
-  isOpening = true;
   meant = null;
   document.activeElement.blur();  // a key that follows at once is not for the card that goes
   for (const row of rowsOf()) row.ariaCurrent = row.id === id ? "true" : null;
   const asks = fetch(href, { headers: { Accept: "text/html", ...BY_SCRIPT } }), text = await asks.then(each => each.ok && each.text()).catch(() => "");
   if (order !== openings) return;
-  isOpening = false;
+  opened = order;
   if (!text) return checkServer();
   sent++;  // a page that was asked for before has another card
   take(text);
@@ -33,7 +32,7 @@ function goTo(place) {
 function walkRows(step) {
   const rows = rowsOf(), at = rows.findIndex(each => each.ariaCurrent), there = rows[Math.min(Math.max(at + step, 0), rows.length - 1)], card = openCard();
   if (!there) return hint("There is no card here.");
-  const isHere = card?.checkVisibility() && !isOpening && (there === rows[at] || (step > 0 && focusedCard() !== card));
+  const isHere = card?.checkVisibility() && opened === openings && (there === rows[at] || (step > 0 && focusedCard() !== card));
   if (!isHere) return openRow(there);
   if (!isInSight(card)) settleAgain(card);
   goTo(card);
