@@ -289,7 +289,7 @@ async def test_stop_all_says_how_many_it_stops_and_how_many_stopped(ana: Browser
 @pytest.mark.proves("page:queue-filter")
 async def test_a_filter_is_kept_in_the_address_and_after_a_decision(ana: BrowserChat, model: ScriptedModel) -> None:
     await ask_quickly(ana, model, 2)
-    await ana.page.get_by_text("Show a part", exact=True).click()
+    await ana.page.get_by_text("Filter", exact=True).click()
     await ana.page.get_by_label("Class", exact=True).select_option("write")
     await ana.page.get_by_label("Only my agents").check()
     await ana.page.get_by_role("button", name="Show", exact=True).click()
