@@ -203,7 +203,7 @@ async def test_whoever_alone_decides_does_not_sign_out_of_it(tmp_path: Path) -> 
             assert made.status == 200
         async with ana.session.post(f"{address}/sign-out", headers={"Origin": plain}) as answer:
             assert "You alone decide for Clerk" in await answer.text()
-        assert [each.key for each in ana.session.cookie_jar] == ["signoff"]
+        assert "signoff" in [each.key for each in ana.session.cookie_jar]
 
 
 @pytest.mark.slow

@@ -132,6 +132,6 @@ def saves_of(ended: Program) -> int:
 
 def heading(card: str) -> tuple[str, str]:
     """The number and the command of a card."""
-    found = re.search(r"<h2>Turn (\d+) · (\w+)</h2>", card)
+    found = re.search(r'aria-label="Clerk · turn (\d+) · (\w+),', card)
     assert found, card
     return found[1], found[2]
