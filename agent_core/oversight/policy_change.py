@@ -67,7 +67,7 @@ def list_channel_changes(old: ChannelPolicy, new: ChannelPolicy) -> tuple[str, .
         _changed("makers approve their own execute and publish", *(YES_NO[p.makers_approve] for p in (old, new))),
         _changed("the log's head is posted once a day", *(YES_NO[p.posts_heads] for p in (old, new))),
         _changed("cards show", *(CARDS_SHOW[p.verbosity] if p.verbosity else NEEDS_TEXT[None] for p in (old, new))),
-        _changed("Approve ×N is offered first for", *(str(p.times or "3") for p in (old, new))),
+        _changed("Approve ×N is offered first for", *(str(p.times or "the usual number") for p in (old, new))),
     )
     return tuple(filter(None, phrases))
 

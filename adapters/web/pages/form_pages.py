@@ -71,7 +71,7 @@ async def thread_page(
         agent=thread.agent,
         thread=thread,
         files=files,
-        report=await _report_of(workspace, thread.agent, files),
+        report=await _report_of(workspace, thread.agent, files) if number is None else None,
         is_own=is_own(channel),
         can_decide=is_own(channel) and views.may_decide(thread.agent, person_of(request)),
         is_newest=number is None,
