@@ -200,7 +200,6 @@ PROMISES: dict[str, str] = {
     "page:unseen": "A click approves a command only if it has been on the screen; else the command is brought there.",
     "page:folds": "A finished turn is one line on the page after the next decision, and whole again by a click.",
     "page:glance": "Activity shows how long turns took and who waited for whom, as a drawing and as a table.",
-    "page:glance-scale": "On the time line a wait of days leaves the seconds of other turns visible.",
     "page:glance-sealed": "Activity reads one channel alone, and an agent only in its own channel.",
     "page:told": "An open file or Activity is read again only after a change, and where one reads stays.",
     "page:theme": "Light, dark or the system's theme is chosen in the browser, and no page comes in another one.",

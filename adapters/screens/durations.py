@@ -5,15 +5,6 @@ from datetime import timedelta
 SECOND, MINUTE, HOUR, DAY = 1, 60, 3_600, 86_400  # in seconds
 
 
-def short_span(duration: timedelta) -> str:
-    """A duration in its largest unit, as short as a drawing needs it: `3d`, `5h`, `12m`, `8s`, `<1s`."""
-    seconds = duration.total_seconds()
-    for unit, size in (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return "<1s"
-
-
 def span_text(duration: timedelta | None) -> str:
     """A duration in its two largest units: `3 d 4 h`, `12 min 5 s`, `1.4 s`, `under 1 s`; "" for None."""
     if duration is None:

@@ -38,7 +38,7 @@ from adapters.typed.standing_rules import suggests_rules
 from adapters.typed.tool_settings import source_title, uses_text
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.faces import face_of
-from adapters.web.pages import drawings
+from adapters.web.pages import amounts
 from adapters.web.pages.file_preview import has_source, medium_of
 from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.agent import Agent
@@ -134,19 +134,16 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     decision_log.detail_text,
     decision_log.whole_detail,
     decision_log.time_text,
-    drawings.time_line,
-    drawings.hour_chart,
-    drawings.kind_chart,
-    drawings.measure_of,
-    drawings.usage_by_kind,
-    drawings.amounts_of,
-    drawings.amount_text,
-    drawings.added_texts,
-    drawings.percent_text,
+    amounts.measure_of,
+    amounts.usage_by_kind,
+    amounts.amounts_of,
+    amounts.amount_text,
+    amounts.added_texts,
+    amounts.percent_text,
     span_text,
     source_title,
     uses_text,
-    drawings.hours_between,
+    amounts.hours_between,
     diff_lines,
     plain_lines,
     head_and_tail,

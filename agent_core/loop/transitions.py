@@ -162,7 +162,7 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     if not isinstance(agent.status, Acting):
         return Outcome(agent=spent, changed=turn, notices=offered)
     if finishes and isinstance(turn.result, Succeeded):
-        notice = Notice.to(agent, "finished", _end_text(agent, turn, turn.result.output), now)
+        notice = Notice.to(agent, "finished", _end_text(agent, turn.result.output), now)
         return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
     ended = [before for before in earlier if before.state == "done"]
     why = why_lease_ends([*ended, turn])
@@ -224,10 +224,10 @@ def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
     return Outcome(agent=resting.become(Paused(reason), now), notices=(*ended, notice))
 
 
-def _end_text(agent: Agent, turn: Turn, report: str) -> str:
+def _end_text(agent: Agent, report: str) -> str:
     """That the agent is done, with the first line of its report: the turn's card shows all of it."""
     first = one_line(report.strip().partition("\n")[0], MAX_REASON_CHARACTERS)
-    rest = "" if first == report.strip() else f"\nThe rest of its report is on turn {turn.number}."
+    rest = "" if first == report.strip() else "\nIts full report is above."
     return f"{agent.name} is done: {quoted(first, MAX_REASON_CHARACTERS)}{rest}"
 
 

@@ -1,4 +1,4 @@
-"""The page *Activity* of an agent or a channel: drawings of its turns, its waits and its spending. Read-only."""
+"""The page *Activity* of an agent or a channel: its turns, its waits and its spending in numbers. Read-only."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, turn_before
 from agent_core.model.records.timing import TurnTimes
 
-TURNS_PER_DRAWING = 50
+TURNS_PER_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class GlancePages:
         return [web.get(f"{AGENT}/glance", self.agent), web.get(f"{CHANNEL}/glance", self.channel)]
 
     async def agent(self, request: web.Request) -> web.StreamResponse:
-        """The newest turns as a time line, or those before the turn number in `?before=`."""
+        """The newest turns, or those before the turn number in `?before=`."""
         channel, views = channel_of(request), self.workspace.views
         agent = await views.agent(channel, agent_id_of(request))
         glance = await views.glances.of_agent(channel, agent.id)
@@ -48,7 +48,7 @@ class GlancePages:
 
 
 def _page_of(turns: tuple[TurnTimes, ...], before: int | None) -> tuple[tuple[TurnTimes, ...], int | None]:
-    """The newest TURNS_PER_DRAWING turns below number `before`, and the number to pass for those before them."""
+    """The newest TURNS_PER_PAGE turns below number `before`, and the number to pass for those before them."""
     listed = [turn for turn in turns if before is None or turn.timing.number < before]
-    page = tuple(listed[-TURNS_PER_DRAWING:])
+    page = tuple(listed[-TURNS_PER_PAGE:])
     return page, page[0].timing.number if len(listed) > len(page) else None

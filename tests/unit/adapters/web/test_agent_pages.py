@@ -446,7 +446,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     await ana.says("Mention the weather")
     page = await ana.page()
     assert "kept for the next turn" not in page
-    assert re.search(r"Saved: it reads this once somebody resumes it\.</span><br><span [^>]+>Mention the weather", page)
+    assert re.search(r"Saved: it reads this once somebody resumes it\.</span></p><p [^>]+>Mention the weather", page)
     assert 'placeholder="A note is read after Resume; what you Ask is answered now."' in page
 
 

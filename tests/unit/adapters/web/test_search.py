@@ -71,7 +71,7 @@ async def test_a_turn_that_is_opened_from_a_search_is_not_folded(ana: PageChat, 
     await ana.asks("write_to_file")
     *_, link = links(await page_of(ana, "a.md"))
     folded = [await _folded(ana, each) for each in (ana.path, link)]
-    assert (len(folded[0]), folded[1]) == (1, [])
+    assert (len(folded[0]), folded[1]) == (2, folded[0][1:])
     assert f"found={folded[0][0]}#" in link
 
 
