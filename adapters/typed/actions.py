@@ -71,11 +71,13 @@ HELP = HelpText(
 class FormInput:
     """The input that a person gives with a button: a reason or reply (`text`), or changed arguments.
 
-    For an answer to a tool server `arguments` are the fields of its form, by `field_id`.
+    For an answer to a tool server `arguments` are the fields of its form, by `field_id`. `can_undo`: where it was
+    pressed, a rejection can be undone.
     """
 
     text: str = ""
     arguments: Mapping[str, object] = field(default_factory=dict)
+    can_undo: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,8 @@ class ActionDispatcher:
         match button.verb:
             case "approve" | "edit" | "reject":
                 decision = _decision(button, filled, self.views.clock.now())
-                await self.service.decisions.decide(turn_id, decision, origin, shown=button.shown)
+                can_undo = filled.can_undo
+                await self.service.decisions.decide(turn_id, decision, origin, shown=button.shown, can_undo=can_undo)
             case "run again" | "it ran" | "skip":
                 await self.service.decisions.settle(turn_id, button.verb, origin, shown=button.shown)
             case "review":

@@ -199,7 +199,7 @@ class PostRoutes:
         """Press a button on a card, with its form fields."""
         form, origin = await form_of(request), self.workspace.own(request)
         button, views = pressed_button(form), self.workspace.views
-        filled = FormInput(text=form.get("text", ""))
+        filled = FormInput(text=form.get("text", ""), can_undo="to" in form)
         if button.verb == "answer":
             return await send_answer(self.workspace, request, form, button, origin) or _redirect_back(form, request)
         if button.verb == "edit":

@@ -60,7 +60,7 @@ class Turn:
     `asked`: what a tool server asked people last during the call.
     `run_preview`: the preview of an edited command, computed when it started.
     `is_copy`: it was another agent's, of which this one is a fork.
-    `undo`: what a rejection by a reply can be undone with, and until when.
+    `undo`: what a rejection can be undone with, and until when.
     `asked_at`: when people were asked again because the preview or the permission had changed.
     `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
 
@@ -253,7 +253,7 @@ class Turn:
         return replace(self.call, arguments=edit.arguments).canonical != self.call.canonical
 
     def reopen(self, at: datetime) -> Self:
-        """The proposal again; raise NotPossible unless it was rejected by a reply a moment ago."""
+        """The proposal again; raise NotPossible unless its rejection can be undone and is a moment old."""
         if self.state != "rejected" or self.undo is None or at >= self.undo.until:
             raise NotPossible(f"It is too late to undo: turn {self.number} is {self.state}.")
         return replace(

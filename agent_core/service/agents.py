@@ -85,9 +85,12 @@ class AgentDecisions(TransactionalService):
     continuous_limit: int | None = None
     undo_window: timedelta = UNDO_WINDOW
 
-    async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str) -> tuple[Agent, Turn]:
+    async def decide(
+        self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str, can_undo: bool = False
+    ) -> tuple[Agent, Turn]:
         """Approve, edit or reject an open proposal. `shown` is the hash that the pressed control carried.
 
+        `can_undo`: after a rejection the agent waits for the `undo_window` before it thinks.
         Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or InvalidInput for edited arguments or a number that is
         out of range.
         """
@@ -103,7 +106,8 @@ class AgentDecisions(TransactionalService):
             turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.commands.needs_two(turn.call.name))
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             self.waker.wake(work, agent.id)
-            return await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
+            decided = await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
+            return self._hold(work, *decided, turn.remark) if can_undo and isinstance(usable, Reject) else decided
 
         return await self.save(act, Attempt(origin=origin, what=decision.kind, turn_id=turn_id))
 
@@ -169,16 +173,22 @@ class AgentDecisions(TransactionalService):
         return NoteKept(deliver_note(work, agent, note), note, undecided)
 
     async def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
-        changed, rejected = await record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
-        if can_undo and self.undo_window:
-            until = note.at + self.undo_window
-            changed, rejected = replace(changed, wake_at=until), replace(rejected, undo=Undo(until, turn.remark))
-            work.agents.save(changed)
-            work.turns.save(rejected)
-        return StepRejected(changed, rejected, can_undo and bool(self.undo_window))
+        decided = await record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
+        changed, rejected = self._hold(work, *decided, turn.remark) if can_undo else decided
+        return StepRejected(changed, rejected, rejected.undo is not None)
+
+    def _hold(self, work: UnitOfWork, agent: Agent, turn: Turn, remark: str) -> tuple[Agent, Turn]:
+        """Let the agent wait before it thinks, so that people can undo. `remark`: what the proposal said."""
+        if not self.undo_window or turn.ended_at is None:
+            return agent, turn
+        until = turn.ended_at + self.undo_window
+        agent, turn = replace(agent, wake_at=until), replace(turn, undo=Undo(until, remark))
+        work.agents.save(agent)
+        work.turns.save(turn)
+        return agent, turn
 
     async def undo(self, turn_id: TurnId, origin: Origin) -> Turn:
-        """Take back a rejection by a reply, before the agent thinks: the proposal is open again, the reply a note.
+        """Take back a rejection before the agent thinks: the proposal is open again, and the reason a note.
 
         Raise NotAllowed, or NotPossible if the agent has begun to think.
         """

@@ -71,6 +71,13 @@ class PageCard:
             await PageForm(self, label).sends(**filled)
         elif (button := re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)) is not None:
             await self.chat.send("press", {"button": html.unescape(button[1])})
+        elif label == "Stop":
+            helper = re.search(
+                r'name="button" value="(stop:[^"]+)"', self.source
+            )  # that of the page's agent is in its head
+            await self.chat.send(
+                "press", {"button": helper[1] if helper else f"stop:{self.chat.path.split('/')[-1]}:1"}
+            )
         else:
             assert label == "Another number…" or label.startswith("Approve ×"), f"{label} is not on the card"
             await self.chat.send("press", {"button": self.button("approve", 0), "times": str(times_in(label))})

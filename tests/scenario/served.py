@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -51,6 +52,7 @@ async def served(
     prepared: Callable[[Stage], None] = lambda _stage: None,
     open_database: Callable[[str], SqlDatabase] = SqlDatabase,
     more_routes: MoreRoutes = no_routes,
+    undo_window: timedelta = timedelta(),
 ) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block. `prepared` is given its stage.
 
@@ -67,6 +69,7 @@ async def served(
         clock=SystemClock(),
         index=index or InMemoryIndex(),
         rehearsal=model if isinstance(model, RehearsalModel) else None,
+        undo_window=undo_window,
     )
     prepared(stage)
     workspace = WebContext(

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
 from tests.scenario.page import PageCard, PageChat, text_of
 from tests.scenario.served import served
+
+MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -51,6 +54,33 @@ async def picks(chat: PageChat) -> dict[str, str]:
 async def approve(chat: PageChat, selected: dict[str, str]) -> tuple[int, str]:
     async with chat.session.post(f"{chat.base}/approve", data=selected) as answer:
         return answer.status, text_of(await answer.text())
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:outcomes")
+async def test_a_rejection_in_the_list_is_undone_before_the_agent_thinks(tmp_path: Path, model: ScriptedModel) -> None:
+    async with served(model, tmp_path, undo_window=MINUTE) as base, PageChat.opened(base, "ana") as ana:
+        card = await asking(ana, model, "Ada")
+        thought = len(model.prompts)
+        await ana.send("press", {"button": card.button("reject"), "text": "Not now", "to": "/"})
+        undo = re.search(r'value="(undo:[^"]+)"', page := await listed(ana))
+        assert undo, page
+        assert rows(page) == []
+        await ana.send("press", {"button": undo[1], "to": "/"})
+        page = await listed(ana)
+        assert (rows(page), "undo:" in page, len(model.prompts)) == (["Ada"], False, thought)
+        assert "Not now" in await ana.page()  # what was written stays, as a note
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:outcomes")
+async def test_a_rejection_in_the_thread_is_not_held_back(tmp_path: Path, model: ScriptedModel) -> None:
+    async with served(model, tmp_path, undo_window=MINUTE) as base, PageChat.opened(base, "ana") as ana:
+        card = await asking(ana, model, "Ada")
+        model.say(writing("other.md", "two"))
+        await card.press("Reject", reason="Not now")
+        assert await ana.asks("write_to_file")
+        assert "undo:" not in await listed(ana)
 
 
 @pytest.mark.slow
