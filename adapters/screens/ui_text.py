@@ -53,7 +53,6 @@ LEFT = {
 }
 SAY_LABELS = {"note": "Note", "ask": "Ask", "reject": "Reject with reason"}
 RESUME_TO_READ = "Saved: it reads this once somebody resumes it."
-NOTE_AT_REST = "A note is read after Resume; what you Ask is answered now."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 

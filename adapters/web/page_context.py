@@ -123,14 +123,15 @@ class WebContext:
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
         person = identity.person_of(request)
+        waiting = await self.list_waiting_for(person, census)
         html = await asyncio.to_thread(
             page,
             template,
             agents=agents,
             has_agents=bool(census),
             archived=sum(each.number for each in census if (each.channel, each.status) == (shown, ARCHIVED)),
-            channels=_channels(census, shown),
-            asking=len(await self.list_waiting_for(person, census)),
+            channels=_channels(census, shown, waiting),
+            asking=len(waiting),
             finished=await self.views.queue.find_finished(person, "web"),
             person=person,
             model_label=self.model_label,
@@ -213,10 +214,15 @@ class WebContext:
             return await self.turn_away(request, said, status, "" if is_lost else typed_text(read_form(request)))
 
 
-def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:
+def _channels(
+    census: Sequence[Headcount], shown: ChannelScope | None, waiting: Sequence[Agent]
+) -> list[tuple[ChannelScope, int]]:
+    """The channels, each with how many agents wait there: for this person, on another surface for its team."""
     asking = dict.fromkeys([GENERAL, *(count.channel for count in census), *([shown] if shown else [])], 0)
     for count in census:
-        asking[count.channel] += count.number if count.status == "awaiting" else 0
+        asking[count.channel] += count.number if count.status == "awaiting" and not is_own(count.channel) else 0
+    for agent in waiting:
+        asking[agent.channel] += 1
     return list(asking.items())
 
 

@@ -17,7 +17,6 @@ from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import target_text
 from adapters.screens.turn_state import StateParts, cut_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
-    NOTE_AT_REST,
     RESUME_TO_READ,
     SAY_LABELS,
     ago,
@@ -189,7 +188,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(SAY_LABELS=SAY_LABELS, RESUME_TO_READ=RESUME_TO_READ, NOTE_AT_REST=NOTE_AT_REST)
+    environment.globals.update(SAY_LABELS=SAY_LABELS, RESUME_TO_READ=RESUME_TO_READ)
     environment.globals.update(
         MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
     )

@@ -65,12 +65,16 @@ class BrowserChat:
     async def call_me(self, name: str) -> None:
         """Say who you are."""
         await self.page.goto(self.base)
-        await self.open_menu()
+        await self.open_settings()
         await self.page.get_by_label("You are").fill(name)
         async with self.page.expect_navigation():  # until styles say whether the menu is a button
             await self.page.get_by_role("button", name="Change", exact=True).click()
-        await self.open_menu()
         await expect(self.page.get_by_label("You are")).to_have_value(name)
+
+    async def open_settings(self) -> None:
+        """Open the sheet with the name, the settings and the way out."""
+        await self.open_menu()
+        await self.page.get_by_role("button", name="settings, sign out").click()
 
     async def open_menu(self) -> None:
         """Open the navigation, which a narrow screen hides behind a button."""

@@ -20,6 +20,7 @@ from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES
+from agent_core.model.files import FileEntry
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
@@ -118,6 +119,8 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     listed = await workspace.views.queue.list_waiting(agents)
     shown = [each for each in listed if chosen.has_turn(each.turn)]
     opened, visit = chosen.choose(shown), Visit.of(request, workspace.clock.now())
+    newly_finished = [agent for agent in present.finished if agent.since > visit.since]
+    told_of = newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED]
     response = await workspace.answer(
         request,
         "waiting.html",
@@ -131,7 +134,8 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         leased=[agent for agent in present.leased if chosen.has_agent(agent, person)],
         running=present.running,
         most_running=MAX_RUNNING,
-        newly_finished=[agent for agent in present.finished if agent.since > visit.since],
+        newly_finished=newly_finished,
+        newest_files={agent.id: await _newest_file(workspace, agent) for agent in told_of},
         last_finished=present.finished[:LAST_FINISHED],
         most_finished=MAX_FINISHED,
         at_work=count_at_work(census) if may_stop_all(person) else 0,
@@ -145,6 +149,12 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     if opened and opened.turn:
         await workspace.record_showings(request, [(opened.agent.channel, opened.turn)])
     return response
+
+
+async def _newest_file(workspace: WebContext, agent: Agent) -> FileEntry | None:
+    """What the agent wrote last."""
+    files = await workspace.views.files(agent.channel, agent.id)
+    return max(files, key=lambda each: each.changed_at, default=None)
 
 
 async def approve_selected(workspace: WebContext, request: web.Request) -> web.Response:

@@ -84,7 +84,7 @@ function refusal(text) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (!form.matches(".acts, .apart, .reply, .lease, .pop form:not(.theme), aside form:not(.danger form, .add form)")) return;
+  if (!form.matches(".acts, .apart, .reply, .lease, .pop form:not(.theme, .me, .out, #channel-sheet form), aside form:not(.danger form, .add form)")) return;
   event.preventDefault();
   send(form, event.submitter);
 });

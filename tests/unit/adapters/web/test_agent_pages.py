@@ -447,7 +447,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     page = await ana.page()
     assert "kept for the next turn" not in page
     assert re.search(r"Saved: it reads this once somebody resumes it\.</span></p><p [^>]+>Mention the weather", page)
-    assert 'placeholder="A note is read after Resume; what you Ask is answered now."' in page
+    assert 'placeholder="Ask Clerk…"' in page
 
 
 async def test_a_model_that_an_endpoint_names_after_the_start_is_shown(tmp_path: Path) -> None:

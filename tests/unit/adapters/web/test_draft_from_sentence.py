@@ -37,7 +37,10 @@ async def ana(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[PageChat]:
 
 def filled(page: str) -> dict[str, str]:
     """The fields of the form as a browser would send them again."""
-    inputs = re.findall(r'<input[^>]* name="([\w.]+)"(?: type="\w+")?[^>]* value="([^"]*)"', page)
+    inputs = re.findall(
+        r'<input[^>]* name="([\w.]+)"(?: type="\w+")?[^>]* value="([^"]*)"',
+        page.partition("<main")[2].partition("</main>")[0],
+    )
     texts = re.findall(r'<textarea id="\w+" name="(\w+)"[^>]*>\n([^<]*)</textarea>', page)
     return {name: html.unescape(value) for name, value in (*inputs, *texts)}
 

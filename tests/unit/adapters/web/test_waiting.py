@@ -109,7 +109,7 @@ async def test_the_list_says_what_came_of_what_was_approved_there_to_that_person
     model.say(reply_text("task_complete", {"reason": "Done."}))
     await ana.asks("task_complete")
     told = (await listed(ana)).partition('id="outcomes"')[2].partition("</div>")[0]
-    assert "✓ Ada: Write Ada.md +1 · done · approved by @ana, " in " ".join(text_of(told).split())
+    assert "✓ Ada: Write Ada.md +1 · done Open" in " ".join(text_of(told).split())
     assert f'href="{ana.path}#' in told
     assert "done" in told
     async with PageChat.opened(base, "ben") as ben:

@@ -66,7 +66,7 @@ async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> No
     agent = await approve(stage, agent)
     assert agent.status == Finished("All is written.\nFiles: a.txt (4 bytes).")
     assert [notice.text for notice in stage.shown.notices] == [
-        "Clerk is done: “All is written.”\nIts full report is above."
+        "Clerk is done: “All is written.”\nIts full answer is above."
     ]
 
 
