@@ -54,6 +54,14 @@ class BrowserCard:
                 pass
 
 
+async def open_tab(page: Page, name: str) -> None:
+    """Open a tab of what is about an agent, on a phone in its sheet."""
+    tab, about = page.get_by_role("radio", name=name), page.get_by_role("button", name="About")
+    if not await tab.is_visible():
+        await about.click()
+    await tab.check()
+
+
 @dataclass(slots=True)
 class BrowserChat:
     """One person in a browser context of their own."""
@@ -110,8 +118,9 @@ class BrowserChat:
         """Write into the reply box, choose beside it if this is a reason to reject, and press Enter."""
         box = self.page.get_by_label("Reply to")
         await box.fill(text)  # a phone shows the switch beside words
-        if meaning_of(text) == "feedback":
-            await self.page.get_by_label("Reject with reason").check()
+        mode = {"feedback": "Reject with reason", "question": "Ask"}.get(meaning_of(text), "Note")
+        if await (choice := self.page.get_by_role("radio", name=mode, exact=True)).count():
+            await choice.check(force=True)  # its label is what one sees
         await box.press("Enter")
 
     async def resume(self) -> None:

@@ -12,7 +12,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, FilePayload, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import BrowserChat, open_context, open_tab
 from tests.scenario.chat import writing
 
 pytestmark = [
@@ -104,8 +104,8 @@ async def test_the_pages_of_files_have_no_fault_that_axe_finds_and_nothing_to_sc
     thread = ana.page.url
     await axe_passes(ana)  # with what changed inside a line, on the open card
     files = [FilePayload(name=name, mimeType="", buffer=text.encode()) for name, text in FILES.items()]
-    await ana.page.get_by_text("Add files").click()
-    await ana.page.get_by_label("Up to 20 MB each").set_input_files(files)
+    await open_tab(ana.page, "Files")
+    await ana.page.get_by_label("Add files").set_input_files(files)
     await ana.page.get_by_role("button", name="Add", exact=True).click()
     await expect(ana.page.get_by_text("Files: 6 added.")).to_be_visible()
     for behind in (*map(quote, FILES), "plan.md?as=source", f"{quote('تقرير.txt')}?as=versions"):
@@ -185,9 +185,9 @@ async def test_without_scripts_several_files_are_added_and_shown(browser: Browse
     screen = ana.page.viewport_size
     plain = await (await browser.new_context(viewport=screen, java_script_enabled=False)).new_page()
     await plain.goto(ana.page.url)
-    await plain.get_by_text("Add files").click()
+    await open_tab(plain, "Files")
     names = ("one.md", "two.txt")
-    await plain.get_by_label("Up to 20 MB each").set_input_files(
+    await plain.get_by_label("Add files").set_input_files(
         [FilePayload(name=name, mimeType="", buffer=b"# Hi") for name in names]
     )
     await plain.get_by_role("button", name="Add", exact=True).click()

@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import BrowserChat, open_context, open_tab
 from tests.scenario.chat import writing
 
 pytestmark = [
@@ -38,6 +38,7 @@ async def test_an_agent_goes_to_the_archive_and_comes_back(ana: BrowserChat, mod
     model.say(writing("a.md", "one"))
     await ana.new_agent(ARABIC, "writes", "Write a file")
     await (await ana.asks("write_to_file")).press("Stop")
+    await open_tab(page, "Settings")
     await page.get_by_role("button", name="Archive", exact=True).click()
     await expect(page.get_by_role("button", name="Unarchive")).to_be_visible()
     await require_accessible(page)
@@ -51,6 +52,7 @@ async def test_an_agent_goes_to_the_archive_and_comes_back(ana: BrowserChat, mod
     await expect(page.get_by_text("All agents here are archived.")).to_be_visible()
     await page.get_by_role("link", name="Archived 1").last.click()
     await page.get_by_role("link", name=ARABIC).click()
+    await open_tab(page, "Settings")
     await page.get_by_role("button", name="Unarchive").press("Enter")
     await expect(page.get_by_role("button", name="Archive", exact=True)).to_be_visible()
     await page.goto(f"{ana.base}/c/web/local/general")

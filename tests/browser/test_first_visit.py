@@ -11,7 +11,7 @@ from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.commands import link_file
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import BrowserChat, open_context, open_tab
 from tests.scenario.served import served
 
 pytestmark = [
@@ -71,6 +71,7 @@ async def test_a_page_of_an_agent_that_was_deleted_elsewhere_says_so_and_asks_no
     await ana.asks("write_to_file")
     await ben.page.goto(ana.page.url)
     await ben.asks("write_to_file")
+    await open_tab(ana.page, "Settings")
     await ana.page.locator("details.danger summary").click()
     await ana.page.locator("#confirm").fill("Clerk")
     await ana.page.get_by_role("button", name="Delete").click()
@@ -100,7 +101,7 @@ async def test_links_to_several_files_are_large_enough_for_a_finger(browser: Bro
     chat = await visit(browser, demo, DESK)
     await chat.page.get_by_role("button", name="Take the tour").click()
     await chat.asks("list_files")
-    await expect(chat.page.locator(".files a")).to_have_count(6)  # a page and a download for each
+    await expect(chat.page.locator("[data-tab=overview] .files a")).to_have_count(6)  # a page and a download for each
     found = await Axe().run(chat.page, options={"runOnly": ["target-size"]})
     assert not found.response["violations"], found.generate_report()
 

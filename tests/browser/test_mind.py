@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import BrowserChat, open_context, open_tab
 from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
@@ -67,12 +67,14 @@ async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     await press(page, "Self-review")
     await expect(page.get_by_role("region", name="Self-review")).to_contain_text("Look before you write.")
     await expect(page.get_by_role("article").first).to_be_focused()
-    await press(page, "Change the goals")
+    await page.get_by_role("radio", name="Overview").focus()
+    await page.keyboard.press("ArrowLeft")  # from the first to the last
+    await press(page, "Goals 1")
     await go_to(page, "Write a file")
     await page.keyboard.press("Control+A")
     await page.keyboard.type("Read it")
     await press(page, "Set the goals")
-    await expect(page.locator("aside ol li")).to_have_text(["Read it"])
+    await expect(page.locator("[data-tab=overview] ol li")).to_have_text(["Read it"])
     await expect(page.get_by_role("complementary")).to_be_focused()
 
 
@@ -85,7 +87,7 @@ async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
     await ana.says("Write more")
     await ana.asks("write_to_file")
     controls = page.get_by_role("article").last.locator("button, summary")
-    for name in ("Reject", "More", "Stop"):
+    for name in ("Reject", "More"):
         await controls.filter(has_text=re.compile(f"^{name}$"), visible=True).evaluate(AT_THE_LOWER_EDGE)
         await go_to(page, name)
         bottom = await page.evaluate("document.activeElement.getBoundingClientRect().bottom")
@@ -95,7 +97,8 @@ async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
 
 async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(ana: BrowserChat) -> None:
     page = ana.page
-    await press(page, "Memory")
+    await open_tab(page, "Memory")
+    await press(page, "Search and change its memory")
     for text in ("The stand-up is at half past nine", "Ben brings cake"):
         await remember(page, text)
     await go_to(page, "words")
@@ -152,7 +155,8 @@ async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserCh
 
 async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     page = ana.page
-    await page.locator("summary", has_text="Change the goals").click()
+    await open_tab(page, "Settings")
+    await page.locator("#about-goals summary").click()
     field = page.get_by_label("One per line, 1 to 5")
     await field.fill("Read it\nTell us")
     await field.evaluate("field => field.setSelectionRange(4, 4)")
@@ -164,7 +168,7 @@ async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: Bro
     await article.locator("summary", has_text="More").click()
     await article.get_by_role("button", name="Self-review").click()
     await expect(page.get_by_role("region", name="Self-review")).to_be_visible()
-    await expect(page.locator("aside dd").first).not_to_have_text("0")
+    await expect(page.locator("[data-tab=activity] dd").first).not_to_have_text("0")
     await expect(field).to_have_value("Read it\nTell us")
     await expect(field).to_be_focused()
     assert await field.evaluate("field => field.selectionStart") == 4
@@ -172,7 +176,8 @@ async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: Bro
 
 async def test_goals_that_are_refused_keep_what_was_typed_and_say_why(ana: BrowserChat) -> None:
     page = ana.page
-    await page.locator("summary", has_text="Change the goals").click()
+    await open_tab(page, "Settings")
+    await page.locator("#about-goals summary").click()
     field = page.get_by_label("One per line, 1 to 5")
     await field.fill("1\n2\n3\n4\n5\n6")
     await page.get_by_role("button", name="Set the goals").click()
@@ -233,8 +238,9 @@ async def test_a_budget_that_is_typed_replaces_the_old_one(ana: BrowserChat) -> 
     page = ana.page
     await ana.says("!budget 0.03")
     await page.reload()
-    await page.locator("#about-budget").evaluate("details => { details.open = true; }")
-    box = page.get_by_label("Change the budget")
+    await open_tab(page, "Settings")
+    await page.locator("#about-budget summary").click()
+    box = page.get_by_label("US dollars")
     await expect(box).to_have_value("0.03")
     await box.focus()
     await page.keyboard.type("1")

@@ -9,7 +9,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import BrowserChat, open_context, open_tab
 from tests.scenario.chat import writing
 
 pytestmark = [
@@ -45,6 +45,7 @@ async def test_a_policy_is_changed_by_keyboard_and_the_open_card_still_waits(
     model.say(writing("a.md", "one"))
     await ana.new_agent("Clerk", "writes", "Write a file")
     await ana.asks("write_to_file")
+    await open_tab(page, "Settings")
     await page.get_by_role("link", name="Change the policy").click()
     await require_accessible(page)
     await page.get_by_label("Who may approve").select_option("owner")
@@ -62,6 +63,7 @@ async def test_a_form_from_before_another_person_set_a_class_free_is_shown_anew_
     model.say(writing("a.md", "one"))
     await ana.new_agent("Clerk", "writes", "Write a file")
     await ana.asks("write_to_file")
+    await open_tab(page, "Settings")
     await page.get_by_role("link", name="Change the policy").click()
     ben = BrowserChat(await (await open_context(browser)).new_page(), address)
     await ben.call_me("ben")
@@ -87,6 +89,7 @@ async def test_a_copy_is_a_form_with_the_settings_of_the_agent(ana: BrowserChat,
     model.say(writing("a.md", "one"))
     await ana.new_agent("مدير الملفات", "writes", "Write a file")
     await ana.asks("write_to_file")
+    await open_tab(page, "Settings")
     await page.get_by_role("link", name="Duplicate").click()
     await expect(page.get_by_role("status").filter(has_text="nothing is created yet")).to_be_visible()
     await expect(page.get_by_label("Name", exact=True)).to_have_value("مدير الملفات 2")

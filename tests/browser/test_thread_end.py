@@ -7,13 +7,13 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import BrowserChat, open_context, open_tab
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=390, height=844)]
-RESUME, STOP = "#present [value^=resume]", "#present .stop"
+RESUME, STOP = "#present [value^=resume]", "#top .stop"
 IS_ABOVE_BOX = """selector => {
     const { top, bottom } = document.querySelector(selector)?.getBoundingClientRect() || {};
     return top >= 0 && bottom <= document.querySelector("form.reply").getBoundingClientRect().top;
@@ -125,9 +125,9 @@ async def test_a_file_that_was_chosen_stays_chosen_while_the_page_changes(
     model.say(writing("a.md", "one"))
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
-    await ana.page.get_by_text("Add files").click()
+    await open_tab(ana.page, "Files")
     file = {"name": "sun.png", "mimeType": "image/png", "buffer": b"1"}
-    await ana.page.get_by_label("Up to 20 MB").set_input_files(file)  # type: ignore[arg-type]
+    await ana.page.get_by_label("Add files").set_input_files(file)  # type: ignore[arg-type]
     await card.press("Approve")
     await expect(ana.page.get_by_role("link", name="a.md", exact=True)).to_be_visible()
     await ana.page.get_by_role("button", name="Add", exact=True).click()

@@ -120,7 +120,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     shown = [each for each in listed if chosen.has_turn(each.turn)]
     opened, visit = chosen.choose(shown), Visit.of(request, workspace.clock.now())
     newly_finished = [agent for agent in present.finished if agent.since > visit.since]
-    told_of = newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED]
+    ended = newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED]
     response = await workspace.answer(
         request,
         "waiting.html",
@@ -135,9 +135,8 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         running=present.running,
         most_running=MAX_RUNNING,
         newly_finished=newly_finished,
-        newest_files={agent.id: await _newest_file(workspace, agent) for agent in told_of},
-        last_finished=present.finished[:LAST_FINISHED],
-        most_finished=MAX_FINISHED,
+        newest_files={agent.id: await _newest_file(workspace, agent) for agent in ended},
+        ended=ended,
         at_work=count_at_work(census) if may_stop_all(person) else 0,
         unread=len(agents) - len(listed),
         general=GENERAL,

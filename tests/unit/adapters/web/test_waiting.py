@@ -113,7 +113,7 @@ async def test_the_list_says_what_came_of_what_was_approved_there_to_that_person
     assert f'href="{ana.path}#' in told
     assert "done" in told
     async with PageChat.opened(base, "ben") as ben:
-        assert "approved by @ana" not in text_of(await listed(ben))
+        assert "Write Ada.md +1 · done" not in text_of(await listed(ben))
 
 
 @pytest.mark.proves("page:finished")
