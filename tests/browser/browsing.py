@@ -38,7 +38,8 @@ class BrowserCard:
         """Press a button; where it opens a sheet, fill that in and press its own button."""
         opener = "Approve ×N" if "×" in label else label
         await self.page.mouse.move(0, 0)  # what scrolls under a pointer that rests there accepts no click yet
-        await self.article.get_by_role("button", name=opener, exact=True).click()
+        place = self.page.locator("#top") if label == "Stop" else self.article
+        await place.get_by_role("button", name=opener, exact=True).click()
         sheet = self.page.locator("[popover]:popover-open")
         match label:
             case "Edit":

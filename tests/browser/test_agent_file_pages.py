@@ -116,7 +116,8 @@ async def test_the_pages_of_files_have_no_fault_that_axe_finds_and_nothing_to_sc
 
 @pytest.mark.proves("files:versions")
 async def test_a_files_page_is_reached_from_the_panel_and_leads_to_its_versions_and_turns(ana: BrowserChat) -> None:
-    await ana.page.get_by_role("link", name="تقرير.txt", exact=True).click()
+    await open_tab(ana.page, "Files")
+    await ana.page.get_by_role("link", name="تقرير.txt", exact=True).last.click()
     await expect(ana.page.get_by_role("heading", name="تقرير.txt")).to_be_visible()
     await expect(ana.page.locator("pre")).to_have_text(ARABIC)
     async with ana.page.expect_download() as download:
@@ -158,7 +159,7 @@ async def test_files_are_dropped_anywhere_on_the_page_and_each_refusal_is_told(a
     sending = ana.page.locator("#sending li")
     await expect(sending).to_have_text("big.bin is larger than 20 MB, so it was not added.")
     await expect(ana.page.get_by_text("Drop files here")).to_be_hidden()
-    await expect(ana.page.locator(".files")).to_contain_text("b.bin")
+    await expect(ana.page.locator("[data-tab=files] .files")).to_contain_text("b.bin")
     await expect(ana.page.locator("article.open").get_by_role("button", name="Approve", exact=True)).to_be_visible()
     await axe_passes(ana)
     await ana.page.get_by_role("button", name="OK", exact=True).click()
@@ -191,5 +192,6 @@ async def test_without_scripts_several_files_are_added_and_shown(browser: Browse
         [FilePayload(name=name, mimeType="", buffer=b"# Hi") for name in names]
     )
     await plain.get_by_role("button", name="Add", exact=True).click()
-    await plain.get_by_role("link", name="one.md", exact=True).click()
+    await open_tab(plain, "Files")
+    await plain.get_by_role("link", name="one.md", exact=True).last.click()
     await expect(plain.get_by_role("heading", name="Hi", exact=True)).to_be_visible()

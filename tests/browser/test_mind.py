@@ -147,7 +147,7 @@ async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserCh
     box = ana.page.get_by_label("Reply to")
     await ana.says("!review")
     await box.fill("Use another name")
-    await expect(ana.page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
+    await expect(ana.page.get_by_role("button", name="Send note", exact=True)).to_be_enabled()
     model.say("Nothing against it.")
     await expect(ana.page.locator("#told")).to_contain_text("The self-review is on the card of turn 1.")
     await expect(box).to_have_value("Use another name")
