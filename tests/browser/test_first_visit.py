@@ -92,8 +92,8 @@ async def test_the_link_that_skips_to_the_content_can_be_seen_on_a_phone(browser
 async def test_a_filled_in_agent_can_be_created_without_scrolling(browser: Browser, demo: str) -> None:
     chat = await visit(browser, demo, DESK)
     await chat.page.goto(f"{demo}/c/web/local/general/new")
-    await chat.page.get_by_role("link", name="Weekly report").click()
-    await expect(chat.page.get_by_label("Name", exact=True)).to_have_value("Searcher")
+    await chat.page.get_by_role("link", name="Weekly report from files").click()
+    await expect(chat.page.get_by_label("Name", exact=True)).to_have_value("Weekly reporter")
     await expect(chat.page.get_by_role("button", name="Create")).to_be_in_viewport()
 
 
