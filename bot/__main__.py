@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 
@@ -30,6 +31,12 @@ COMMANDS = {
     "doctor": "say what is on, what is off, and what changes that",
 }
 RUN_ON = ("run", "web", "worker", "mcp")  # until they are told to end
+SERVING = ("run", "web", "worker")
+SERVING_OPTIONS = {
+    "--host": "the address to listen on, in place of HOST",
+    "--port": "the port to listen on, in place of PORT; of a worker, for /livez and /readyz",
+    "--home": "the data folder, in place of SIGNOFF_HOME",
+}
 WITH_OPTIONS = (
     "solo",
     "export",
@@ -47,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = given[0] if given and given[0] in WITH_OPTIONS else _parser().parse_args(given).command
     try:
-        settings = settings_module.load()
+        settings = settings_module.load({**os.environ, **variables_of_line(given)})
         configure(settings.log_level, settings.log_format, settings.secrets)
         if name in ("worker", "solo", "mcp"):  # the others print the doctor's report, which has these
             for unread, right in settings_module.unread_names().items():
@@ -69,12 +76,24 @@ async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
     return await (end_when_told(command) if name in RUN_ON else command)
 
 
+def variables_of_line(given: Sequence[str]) -> dict[str, str]:
+    """The settings of a command line, which go before the environment. `--port` of a worker is for probes."""
+    if given[0] not in SERVING:
+        return {}
+    asked = _parser().parse_args(given)
+    names = {"host": "HOST", "home": "SIGNOFF_HOME", "port": "PROBE_PORT" if asked.command == "worker" else "PORT"}
+    return {name: text for option, name in names.items() if (text := getattr(asked, option, None))}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="signoff", description="Autonomous agents that ask before they act.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {release()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, said in COMMANDS.items():
         command = commands.add_parser(name, help=said, description=said, add_help=name not in WITH_OPTIONS)
+        if name in SERVING:
+            for option, meaning in SERVING_OPTIONS.items():
+                command.add_argument(option, help=meaning)
         if name == "mcp":
             command.formatter_class = argparse.RawDescriptionHelpFormatter  # the lines stay, to be copied
             command.epilog = how_to_connect()

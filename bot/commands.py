@@ -5,12 +5,14 @@ import os
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TextIO
+
+from aiohttp import web
 
 from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
@@ -37,6 +39,7 @@ from bot.transfer_commands import export_data, import_data
 from bot.web import application, serve_app, waiting_application
 from bot.wiring.mcp_clients import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
 from bot.wiring.models import Models, choose_templates
+from bot.wiring.probes import probe_application, probe_routes, waiting_probe_routes
 from bot.worker import until_one_ends, until_told, work
 
 OFFER = "Press Enter to open it in your browser."
@@ -166,9 +169,19 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
 async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """Run a worker only; other processes serve the web pages, and there may be more workers."""
     require_postgres("worker", settings)
-    async with start_process(settings, WebSurface()) as process:
-        await _work_until_told(process, _announce_worker(process.signoff.models))
+    waiting = partial(_serve_probes, settings, waiting_probe_routes())
+    async with start_process(settings, WebSurface(), meanwhile=waiting) as process:
+        core = process.signoff.core
+        async with _serve_probes(settings, probe_routes(core.views.check_database, core.metered_model.newest)):
+            await _work_until_told(process, _announce_worker(process.signoff.models))
     return 0
+
+
+def _serve_probes(settings: Settings, routes: Sequence[web.RouteDef]) -> AbstractAsyncContextManager[object]:
+    """Answer the probes of a worker, if it was given a port."""
+    if settings.probe_port is None:
+        return nullcontext()
+    return serve_app(probe_application(routes), settings.host, settings.probe_port)
 
 
 async def _announce_worker(models: Models) -> None:

@@ -1,7 +1,6 @@
 """The settings of the process, of what agents may do, and of the log."""
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from agent_core.capabilities.setting_types import (
     Secret,
     WebAddress,
     database_address,
+    default_home,
 )
 
 TOKEN_LENGTH = 16
@@ -36,9 +36,9 @@ class RunningSettings(SettingsGroup):
     title: ClassVar[str] = "Where it runs"
 
     home: Folder = setting(
-        Path(".signoff"),
+        default_home(),
         "The data folder. It holds the database and the agents' files.",
-        unset=".signoff in the working directory",
+        unset=".signoff in the working directory of a clone; of an installed package, the account's folder for data",
         example="/var/lib/signoff",
         validation_alias="signoff_home",
     )
@@ -50,6 +50,12 @@ class RunningSettings(SettingsGroup):
         pattern=r"^[A-Za-z0-9._:%-]+$",
     )
     port: int = setting(8700, "The port that the page listens on.", ge=1, le=65535)
+    probe_port: Annotated[int, Field(ge=1, le=65535)] | None = setting(
+        None,
+        "The port on which a worker answers `/livez` and `/readyz`. `web` and `run` answer them beside the page.",
+        unset="a worker listens on no port",
+        example="8701",
+    )
     web_token: Secret = setting(
         "",
         "People enter this token before they see the page. Without it, only this machine can open the page, with the "

@@ -27,6 +27,7 @@ from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.settings import SlackSettings
 from bot.running_settings import LimitSettings, LogSettings, RunningSettings
 
+FILE = "_FILE"  # behind the name of a variable: its text is in that file
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
 # Names that other tools use for what Signoff calls otherwise.
@@ -110,11 +111,24 @@ def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None =
     surroundings = os.environ if environ is None else environ
     written = written_variables(env_file)
     _refuse_misspelt(written, env_file)
-    given = {name.lower(): surroundings.get(name, "").strip() or written.get(name, "").strip() for name in VARIABLES}
+    given = {name.lower(): _given(name, surroundings, written) for name in VARIABLES}
     try:
         return Settings.model_validate({name: text for name, text in given.items() if text})
     except ValidationError as error:
         raise _told(error) from None
+
+
+def _given(name: str, surroundings: Mapping[str, str], written: Mapping[str, str]) -> str:
+    """The text of a variable: its own, or that of the file which NAME_FILE names, as managers of secrets have it."""
+    text, file = (surroundings.get(each, "").strip() or written.get(each, "").strip() for each in (name, name + FILE))
+    if not file:
+        return text
+    if text:
+        raise SettingsError(name + FILE, f"is set beside {name}: set one of the two.")
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as fault:
+        raise SettingsError(name + FILE, f"{file} cannot be read ({fault}).") from fault
 
 
 def unread_names(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> dict[str, str]:
@@ -149,7 +163,7 @@ def written_variables(env_file: str | Path | None) -> dict[str, str]:
 def _closest(name: str) -> str:
     """The variable that a misspelt name probably means, or ""."""
     close = difflib.get_close_matches(name, VARIABLES, n=1, cutoff=LIKENESS)
-    return close[0] if close and name not in VARIABLES else ""
+    return close[0] if close and name.removesuffix(FILE) not in VARIABLES else ""
 
 
 def _told(error: ValidationError) -> SettingsError:

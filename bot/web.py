@@ -1,18 +1,15 @@
-"""The aiohttp application with health, metrics and the routes of the surfaces, and its server."""
+"""The aiohttp application with probes, metrics and the routes of the surfaces, and its server."""
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
-from types import MappingProxyType
-from typing import TypeAlias
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from adapters.mcp.access import MCP_PATHS
-from adapters.web.fault_page import RETRY_SECONDS, fault_page
+from adapters.web.fault_page import fault_page
 from adapters.web.get_routes import GetRoutes
 from adapters.web.guard import OPEN_PATHS, Guard
 from adapters.web.page_context import STATIC, WebContext
@@ -20,6 +17,7 @@ from adapters.web.post_routes import PostRoutes
 from adapters.web.requests import form_of
 from agent_core.errors import DatabaseAway, InvalidInput, SettingsError
 from bot.platforms.chat_platforms import PLATFORMS
+from bot.wiring.probes import NOBODY, PROBE_PATHS, Heard, database_away, probe_routes, waiting_probe_routes
 
 GRACE_SECONDS = 2.0
 KEEPALIVE_SECONDS = 75.0  # longer than proxies keep a connection, so that the proxy closes it
@@ -58,13 +56,11 @@ async def serve_app(
         await runner.cleanup()
 
 
-OWN_PATHS = ("/healthz", "/metrics", *MCP_PATHS)
+OWN_PATHS = (*PROBE_PATHS, "/metrics", *MCP_PATHS)
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
 # Their requests carry a signature, so any Host is accepted: platforms call the address that they were given.
 SIGNED_PATHS = tuple(path for platform in PLATFORMS for path in platform.signed_paths)
 MOST_BODY = 2 * 2**20
-Heard: TypeAlias = Mapping[str, Callable[[], datetime | None]]
-NOBODY: Heard = MappingProxyType({})
 
 
 def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
@@ -77,8 +73,11 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
         middlewares=[workspace.error_pages(_is_page)],
     )
     workspace.guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
-    operations = Operations(workspace, heard)
-    app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations.routes(), *routes])
+    operations = (
+        *probe_routes(workspace.views.check_database, workspace.model_label.newest, heard),
+        web.get("/metrics", Metrics(workspace, heard).answer),
+    )
+    app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations, *routes])
 
     async def end_streams(_app: web.Application) -> None:
         workspace.hub.close()
@@ -100,34 +99,20 @@ def waiting_application(guard: Guard) -> web.Application:
                 await form_of(request)
         return fault_page(request, DatabaseAway())
 
+    app.add_routes(waiting_probe_routes())
     app.router.add_static("/static", STATIC)
     app.router.add_route("*", "/{path:.*}", answer)
     return app
 
 
-class Operations:
-    """The endpoints for monitoring: /healthz and /metrics."""
+class Metrics:
+    """The endpoint for Prometheus."""
 
     def __init__(self, workspace: WebContext, heard: Heard) -> None:
         self.views, self.guard, self.heard = workspace.views, workspace.guard, heard
         self.count_workers = workspace.count_workers
 
-    def routes(self) -> list[web.RouteDef]:
-        return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
-
-    async def health(self, _request: web.Request) -> web.Response:
-        """Answer ok if the database answers, else 503, so that a load balancer waits.
-
-        Give the time of each platform's last event, to show dead connections.
-        """
-        try:
-            await self.views.check_database()  # every open page asks each second or two
-        except DatabaseAway:
-            return database_away()
-        heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
-        return web.json_response({"status": "ok", **({"heard": heard} if heard else {})})
-
-    async def metrics(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.Request) -> web.Response:
         """Agents by status, workers, times of the platforms' last events, and process statistics, as Prometheus text.
 
         WEB_TOKEN, or without it the key of the page's address, is required as `Authorization: Bearer …`.
@@ -151,12 +136,6 @@ class Operations:
                 times.labels(surface=name).set(at.timestamp() if (at := last()) else 0)
         text = generate_latest(own) + generate_latest(REGISTRY)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
-
-
-def database_away() -> web.Response:
-    """The answer of /healthz while the database is away."""
-    retry = {"Retry-After": str(RETRY_SECONDS)}
-    return web.json_response({"status": "database away"}, status=503, headers=retry)
 
 
 def _is_page(path: str) -> bool:

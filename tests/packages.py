@@ -23,6 +23,7 @@ PROGRAMS = {
     "git": ("git",),
     "iproute2": ("ip",),
     "npm": ("node", "npm"),
+    "systemd": ("systemd-analyze",),
     "util-linux": ("prlimit", "setpriv", "unshare"),
 }
 SANDBOX = ("bubblewrap", "util-linux")

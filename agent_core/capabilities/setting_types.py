@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
+import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from agent_core.capabilities.declaring import Rule
 from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.providers.system_packages import IS_CLONE
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
@@ -193,3 +195,9 @@ ClassesByName = Annotated[
         "separated by commas"
     ),
 ]
+
+
+def default_home(*, is_clone: bool = IS_CLONE) -> Path:
+    """The data folder that nobody named: one for the account where Signoff is a package, so that folders share it."""
+    here = Path(".signoff")
+    return here if is_clone or here.is_dir() else platformdirs.user_data_path("signoff", appauthor=False)

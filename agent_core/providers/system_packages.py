@@ -1,7 +1,10 @@
-"""Shell command that installs packages of the operating system."""
+"""Shell commands that install what is missing: packages of the operating system, and extras of Signoff."""
 
 import os
 import shutil
+from pathlib import Path
+
+IS_CLONE = (Path(__file__).parents[2] / "pyproject.toml").is_file()  # not a package that was installed away from one
 
 
 def install_command(*packages: str) -> str:
@@ -11,3 +14,8 @@ def install_command(*packages: str) -> str:
     if shutil.which("dnf") and not shutil.which("apt-get"):
         return f"{sudo}dnf install {names}"
     return f"{sudo}apt-get update && {sudo}apt-get install {names}"
+
+
+def install_text(extra: str, *, is_clone: bool = IS_CLONE) -> str:
+    """The command that installs an extra of Signoff."""
+    return f"make extras EXTRAS={extra}" if is_clone else f"pip install 'signoff[{extra}]'"

@@ -14,6 +14,7 @@ from agent_core.errors import CommandError, SettingsError, TransferRefused
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import version
 from agent_core.ports.database import Database
+from agent_core.providers.system_packages import install_text
 from agent_core.service.housekeeping.shared_storage import (
     find_database_id,
     read_database_id,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 AnyWorkspaces: TypeAlias = "FolderWorkspaces | S3Workspaces"
 URL = "WORKSPACE_URL"
 EXAMPLE = "s3://my-bucket/signoff"
-NO_OBSTORE = "needs the package obstore for a bucket: run make extras EXTRAS=s3, then start again."
+NO_OBSTORE = f"needs the package obstore for a bucket: run {install_text('s3')}, then start again."
 DIFFERENT = (
     "agents' files are in different places: this process keeps them in %s, the one that started before in %s. "
     "If both run, give both the same WORKSPACE_URL (docs/how-to/run-on-several-machines.md)"

@@ -16,7 +16,7 @@ class FileSettings(SettingsGroup):
     workspace_url: WorkspaceAddress = setting(
         "",
         "The agents' files: a folder that several machines share, or a bucket of S3 or of a server with its API. "
-        "A bucket requires an extra: make extras EXTRAS=s3.",
+        "A bucket requires the extra s3.",
         unset="the folder workspaces in the data folder",
         example="s3://my-bucket/signoff",
     )

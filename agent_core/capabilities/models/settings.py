@@ -18,6 +18,7 @@ from agent_core.capabilities.setting_types import (
     Secret,
     WebAddress,
 )
+from agent_core.providers.system_packages import install_text
 
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -26,7 +27,7 @@ GPT_PREFIX = "gpt-"
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # any of them connects a model
 FEATURE = "functions"
 MODEL_LINES = "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"
-NO_ANTHROPIC = "needs the package anthropic: run make extras EXTRAS=claude, then start again."
+NO_ANTHROPIC = f"needs the package anthropic: run {install_text('claude')}, then start again."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
 SAME_MODEL = "is the model that SMART_MODEL names, at the same endpoint: name another."
@@ -77,7 +78,7 @@ class ModelSettings(SettingsGroup):
     )
     anthropic_api_key: Secret = setting(
         "",
-        "The key for Claude at Anthropic. If the package anthropic is missing: make extras EXTRAS=claude.",
+        "The key for Claude at Anthropic. It needs the extra claude.",
         example="sk-ant-your-key",
     )
     anthropic_base_url: WebAddress = setting(

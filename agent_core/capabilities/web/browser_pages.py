@@ -23,7 +23,7 @@ from agent_core.ports.web import ContactedHost
 from agent_core.providers.confinement.resource_use import ProcessTree
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
-from agent_core.providers.system_packages import install_command
+from agent_core.providers.system_packages import install_command, install_text
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright
@@ -97,7 +97,7 @@ class BrowserPages:
 def browser_fault() -> str:
     """Why pages cannot be rendered here, as a sentence; "" if they can."""
     if find_spec("playwright") is None:
-        return "Pages that need JavaScript are not drawn: run `make extras EXTRAS=browser`."
+        return f"Pages that need JavaScript are not drawn: run `{install_text('browser')}`."
     if not chromium():
         return (
             f"Pages that need JavaScript are not drawn: there is no Chromium. Install it: {install_command('chromium')}"

@@ -10,7 +10,10 @@ from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.capabilities.models.capability import make_model, wanted_profile
 from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 from agent_core.capabilities.models.settings import Endpoint
+from agent_core.capabilities.setting_types import default_home
 from agent_core.errors import SettingsError
+from agent_core.providers.system_packages import install_text
+from bot.__main__ import variables_of_line
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import VARIABLES, Settings, load, unread_names
 from bot.wiring.models import demo_model
@@ -515,3 +518,45 @@ def test_the_example_file_offers_what_people_set_on_the_first_day(tmp_path: Path
 def test_every_example_can_be_written_into_the_file(tmp_path: Path) -> None:
     usable = {name: value for name, value in EXAMPLES.items() if name not in LEFT_OUT}
     assert load({}, in_file(tmp_path, "\n".join(f"{n}='{value}'" for n, value in usable.items()))) == load(usable, None)
+
+
+def test_a_secret_is_read_from_the_file_that_its_name_with_file_names(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(f"{TOKEN}\n")
+    settings = load({"WEB_TOKEN_FILE": str(token), "HOST": "0.0.0.0"}, None)
+    assert (settings.web_token.get_secret_value(), TOKEN in settings.secrets) == (TOKEN, True)
+    assert load({}, in_file(tmp_path, f"WEB_TOKEN_FILE={token}\n")).web_token == settings.web_token
+    assert unread_names({"WEB_TOKEN_FILE": str(token), "ANTHROPIC_API_KEY_FILE": "x"}, None) == {}
+
+
+def test_a_file_that_cannot_be_read_or_stands_beside_the_variable_is_refused_by_its_name(tmp_path: Path) -> None:
+    fault = fault_of({"WEB_TOKEN_FILE": str(tmp_path / "none")})
+    assert (fault.variable, "cannot be read" in fault.fault) == ("WEB_TOKEN_FILE", True)
+    both = fault_of({"WEB_TOKEN_FILE": str(tmp_path / "none"), "WEB_TOKEN": TOKEN})
+    assert str(both) == "WEB_TOKEN_FILE: is set beside WEB_TOKEN: set one of the two."
+
+
+def test_a_package_keeps_its_data_for_the_account_and_a_clone_beside_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    monkeypatch.chdir(tmp_path)
+    assert default_home(is_clone=True) == Path(".signoff")
+    assert default_home(is_clone=False) == tmp_path / "share/signoff"
+    (tmp_path / ".signoff").mkdir()  # what an older release made here stays in use
+    assert default_home(is_clone=False) == Path(".signoff")
+    assert install_text("s3", is_clone=True) == "make extras EXTRAS=s3"
+    assert install_text("s3", is_clone=False) == "pip install 'signoff[s3]'"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("run --port 9000 --host ::1 --home /x", {"PORT": "9000", "HOST": "::1", "SIGNOFF_HOME": "/x"}),
+        ("worker --port 9001", {"PROBE_PORT": "9001"}),
+        ("web", {}),
+        ("doctor", {}),
+    ],
+)
+def test_options_of_a_command_go_before_the_environment(words: str, expected: dict[str, str]) -> None:
+    assert variables_of_line(words.split()) == expected

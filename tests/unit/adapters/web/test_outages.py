@@ -113,7 +113,7 @@ async def test_after_a_deletion_nobody_reads_that_nothing_was_done(
 
 
 @pytest.mark.proves("page:outage")
-@pytest.mark.parametrize("path", ["/healthz", "/metrics"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 async def test_a_load_balancer_is_told_to_wait(
     ana: PageChat, database: DatabaseSwitch, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -121,6 +121,8 @@ async def test_a_load_balancer_is_told_to_wait(
     with caplog.at_level(logging.ERROR, "aiohttp"):
         async with ana.session.get(ana.base + path) as answer:
             assert (answer.status, await answer.json()) == (503, {"status": "database away"})
+        async with ana.session.get(f"{ana.base}/livez") as answer:  # a restart would mend nothing
+            assert (answer.status, await answer.json()) == (200, {"status": "ok"})
     database.is_off = False
     async with ana.session.get(ana.base + path) as answer:
         assert answer.status == 200

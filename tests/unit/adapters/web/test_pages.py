@@ -226,8 +226,9 @@ async def test_health_and_metrics_answer_operators(base: str, ana: PageChat) -> 
     await ana.new_agent("Clerk", "writes", "Write a file")
     await ana.asks("write_to_file")
     async with ClientSession() as session:
-        async with session.get(f"{base}/healthz") as health:
-            assert await health.json() == {"status": "ok"}
+        for path in ("/healthz", "/readyz", "/livez"):
+            async with session.get(f"{base}{path}") as health:
+                assert await health.json() == {"status": "ok", **({} if path == "/livez" else {"model": "ok"})}
         async with session.get(f"{base}/metrics") as metrics:
             assert 'signoff_agents{status="awaiting"} 1.0' in await metrics.text()
             assert "signoff_workers " in await metrics.text()
