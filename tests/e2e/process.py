@@ -97,12 +97,14 @@ async def serving(folder: Path, command: str, module: str = "bot", **environ: st
 
 
 @asynccontextmanager
-async def running(folder: Path, *arguments: str, **environ: str) -> AsyncIterator[Program]:
+async def running(
+    folder: Path, *arguments: str, python: str | Path = sys.executable, **environ: str
+) -> AsyncIterator[Program]:
     """`python -m …` with nothing of the developer's own surroundings."""
     if environ.get("EXECUTE_LOCAL_COMMANDS") == "true":
         need(*SANDBOX)
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        python,
         "-m",
         *arguments,
         cwd=folder,
