@@ -110,7 +110,7 @@ async def test_a_page_that_comes_late_does_not_take_a_new_name_back(ana: Browser
 
     async def answer(route: Route) -> None:
         response = await route.fetch()
-        if route.request.resource_type == "fetch":
+        if route.request.resource_type == "xhr":
             asked.set()
             await released.wait()
         await route.fulfill(response=response)

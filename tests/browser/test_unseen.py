@@ -131,7 +131,7 @@ async def test_a_key_approves_no_card_of_which_only_the_last_pixels_are_left(
     await ana.page.keyboard.press("Enter")
     await ana.page.evaluate("refresh()")
     await expect(cards(ana)).to_have_count(4, timeout=3000)
-    await expect(ana.page.locator("#news")).to_have_text("This card was out of sight. Read it, then press again.")
+    await expect(ana.page.locator("#hint")).to_have_text("This card was out of sight. Read it, then press again.")
 
 
 async def is_seen(element: Locator) -> bool:

@@ -7,7 +7,7 @@ from tests.browser.browsing import BrowserChat
 from tests.browser.test_keys import open_card
 from tests.scenario.chat import writing
 
-TEXT_IS_OVER = "() => performance.now() - typedAt >= TEXT_PAUSE"  # what is typed now begins a new text
+TEXT_IS_OVER = "() => performance.now() - Math.max(typedAt, lostAt) >= LOSS_MS"  # keys decide again
 OVER = "That card does not ask you any more. Nothing was done."
 
 

@@ -2,14 +2,12 @@
 // the icon, by a sound, and by a notification that names the agent and the command, never its arguments.
 "use strict";
 
-const canNotify = "Notification" in window, SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35;
-const rail = () => document.getElementById("rail").dataset;
-let asking = Number(rail().asking), finishedAt = rail().finishedAt ?? "";
+const SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35, rail = () => document.getElementById("rail").dataset;
+const permission = () => window.Notification?.permission;
+let { asking, finishedAt = "" } = rail();
 
 /** Show the button only while the browser would ask for the permission. */
-function offerToNotify() {
-  document.documentElement.classList.toggle("offers", canNotify && Notification.permission === "default");
-}
+function offerToNotify() { document.documentElement.classList.toggle("offers", permission() === "default"); }
 
 /** What waits on this page: its rows, or in a thread its cards that ask, each with its headline. */
 function waitingNow() {
@@ -17,26 +15,23 @@ function waitingNow() {
   return new Map([...places].map(each => [each.id, each.dataset.headline ?? each.ariaLabel]));
 }
 
-/** Show the number in the icon, and call the person if something waits that did not wait before. */
+/** Show in the icon whether somebody waits, and call the person if something waits that did not wait before. */
 function callPerson(before) {
-  const [was, ended] = [asking, finishedAt], [headline] = [...waitingNow()].filter(([id]) => !before.has(id)).map(each => each[1]);
-  asking = Number(rail().asking);
-  finishedAt = rail().finishedAt ?? "";
-  document.querySelector("link[rel=icon]").href = `/static/icon${asking ? "-due" : ""}.svg`;
+  const was = Number(asking), ended = finishedAt, [headline] = [...waitingNow()].filter(([id]) => !before.has(id)).map(each => each[1]);
+  ({ asking, finishedAt = "" } = rail());
+  document.querySelector("link[rel=icon]").href = `/static/icon${asking > 0 ? "-due" : ""}.svg`;
   const done = finishedAt > ended ? rail().finished : "", isCall = asking > was || done;
   if (!(isCall || headline) || !document.hidden) return;  // a card may come after its count: its headline takes the place
   if (isCall && localStorage.getItem(SOUND)) playTone();
-  if (!canNotify || Notification.permission !== "granted") return;
-  const body = headline || (asking <= was ? done : asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
-  const note = new Notification("Signoff", { body, tag: "asking" });
+  const waiting = asking === "1" ? "An agent waits for you." : `${asking} agents wait for you.`;
+  if (permission() !== "granted") return;
+  const note = new Notification("Signoff", { body: headline ?? (asking > was ? waiting : done), tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
 }
 
 /** A short tone that fades out. */
 function playTone() {
-  const audio = new AudioContext(), tone = audio.createOscillator(), volume = audio.createGain();
-  tone.frequency.value = TONE_HZ;
-  volume.gain.setValueAtTime(0.2, audio.currentTime);
+  const audio = new AudioContext(), tone = new OscillatorNode(audio, { frequency: TONE_HZ }), volume = new GainNode(audio, { gain: 0.2 });
   volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + TONE_SECONDS);
   tone.connect(volume).connect(audio.destination);
   tone.addEventListener("ended", () => audio.close());

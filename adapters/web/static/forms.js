@@ -1,59 +1,49 @@
 // Sends forms by htmx and shows the answer: the page, a refusal above the form, or that nobody knows what became of it.
 "use strict";
 
-const DECIDES = /^(approve|edit|reject|stop):/;
 const busy = new Set(), decidedHere = new Set();  // buttons whose form is on its way; ids of cards that the person decides here
-let sendings = 0, told = 0;  // forms that were sent, and which of them told this person something last
+let answered = 0, begun = null;  // forms that were answered; the proposals that were seen when the reply was begun
+
+const contentOf = form => String(new URLSearchParams(new FormData(form)));
+const parsed = text => new DOMParser().parseFromString(text, "text/html");
+const refusalIn = text => parsed(text).querySelector("#alert .alert")?.textContent ?? "That did not work.";
+const selectedCards = () => [...document.querySelectorAll(".pick:checked")].map(each => each.id.slice("pick-".length));
+const nameOf = button => `${button.value} ${button.dataset.label ?? button.textContent}`;
 
 /** Let a button be pressed again, under its own name. */
 function release(button) {
-  busy.delete(button);
-  if (!isAway) button.removeAttribute("aria-disabled");
-  if (button.dataset.label !== undefined) button.textContent = button.dataset.label;
-  delete button.dataset.label;
+  if (!busy.delete(button)) return;
+  if (!isAway) button.ariaDisabled = null;
+  button.textContent = button.dataset.label;
 }
 
-/** The values of a form, to notice what was typed while a request was running. */
-function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
-
-function parsed(text) { return new DOMParser().parseFromString(text, "text/html"); }
-
-function refusalIn(text) { return parsed(text).querySelector("#alert .alert")?.textContent ?? "That did not work."; }
-
 document.addEventListener("htmx:configRequest", ({ detail }) => {
-  const button = detail.triggeringEvent?.submitter, form = detail.elt.form ?? detail.elt;
+  const button = detail.triggeringEvent?.submitter;
   if (button?.name) detail.parameters[button.name] = button.value;
-  if (form.matches(".reply")) detail.parameters.seen = begun?.join(" ") ?? "";
+  if (detail.elt.matches(".reply")) detail.parameters.seen = begun?.join(" ") ?? "";
 });
 
 document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: request, xhr } }) => {
   request.answered = answered;
   if (request.verb !== "post") return;
-  const form = request.elt.form ?? request.elt, button = request.triggeringEvent?.submitter ?? request.elt.closest("button");
-  const card = form.closest("article, aside")?.id ?? "", buttons = [...form.elements].filter(each => each.matches("button"));
-  const decided = form.id === "selected" ? selectedCards() : DECIDES.test(button?.value) ? [card] : [];
-  Object.assign(request, { form, button, card, buttons, decided, shown, order: ++sendings, written: contentOf(form) });
-  for (const each of buttons) { busy.add(each); each.ariaDisabled = "true"; }
-  for (const id of decided) decidedHere.add(id);
-  if (button?.dataset.busy) {
-    button.dataset.label = button.textContent;
-    document.getElementById("news").textContent = button.textContent = button.dataset.busy;
+  const form = request.elt.form ?? request.elt, button = request.triggeringEvent.submitter ?? request.elt;
+  const buttons = [...form.elements].filter(each => each.matches("button")), card = form.closest("article, aside")?.id ?? "";
+  Object.assign(request, { form, buttons, card, shown, written: contentOf(form) });
+  if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
+  for (const each of buttons) {
+    busy.add(each);
+    each.ariaDisabled = "true";
+    each.dataset.label = each.textContent;
   }
+  if (button.dataset.busy) document.getElementById("news").textContent = button.textContent = button.dataset.busy;
   form.addEventListener("input", () => buttons.forEach(release), { once: true });
-  xhr.addEventListener("error", () => { noteAnswer(request, false); noteAway(UNREACHED, UNCONFIRMED); });
+  xhr.addEventListener("error", () => noteAway(UNREACHED, UNCONFIRMED));
+  xhr.addEventListener("loadend", () => buttons.forEach(release));
 });
 
-/** The request is over: its buttons work again. */
-function noteAnswer(request, isDone) {
-  request.buttons.forEach(release);
-  for (const id of request.decided) if (!isDone) decidedHere.delete(id);
-  answered++;
-}
-
-document.addEventListener("htmx:beforeSwap", event => {
-  const { detail } = event, { xhr, requestConfig: request } = detail;
-  if (request.verb === "post") takeAnswer(detail, request, xhr);
-  else takePage(detail, request, xhr);
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { xhr, requestConfig: request } = detail;
+  (request.verb === "post" ? takeAnswer : takePage)(detail, request, xhr);
   if (detail.shouldSwap) request.was = beforeUpdate();
 });
 document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: request } }) => {
@@ -61,54 +51,40 @@ document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: reque
   request.was = null;
 });
 
-/** Show the page, unless it is another one or from before a form that was answered since. */
-function takePage(detail, { answered: then, elt }, { status, responseURL }) {
-  const isRow = elt.matches("a"), isHere = new URL(responseURL).pathname === location.pathname;
-  const isStale = then !== answered && !isRow;
-  detail.shouldSwap &&= (isHere || isRow) && !isStale;
-  if (isStale) isAskedAgain = true;
-  else if (status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
-  else if (status === 404 && present()) endThread();
-}
+// htmx would push the address of a form's answer; the page keeps its own.
+document.addEventListener("htmx:beforeHistoryUpdate", ({ detail: { history, requestConfig } }) => {
+  if (requestConfig.verb === "post") Object.assign(history, { type: "replace", path: location.pathname + location.search });
+});
 
+/** Show the answer to a form; a page that was drawn since it was sent is newer than the answer. */
 function takeAnswer(detail, request, { status, responseURL, responseText }) {
-  const { form, card } = request, isDone = status < 400, pathOf = address => new URL(address, location.href).pathname;
-  noteAnswer(request, isDone);
-  if ([502, 503, 504].includes(status)) return noteAway(status === 503 ? NO_DATABASE : UNREACHED, status === 503 ? refusalIn(responseText) : UNCONFIRMED);
-  if (isDone && ![location.pathname, pathOf(request.path)].includes(pathOf(responseURL))) {
-    detail.shouldSwap = false;
-    location.href = responseURL;
-    return;
-  }
-  say(isDone ? "" : cardName(card) + refusalIn(responseText));
-  if (!isDone) return markWrong(form, responseText);
+  const { form, card } = request, pathOf = address => new URL(address, location.href).pathname;
+  answered++;
+  request.buttons.forEach(release);
+  if (status === 503) return noteAway(NO_DATABASE, refusalIn(responseText));
+  if (status === 502 || status === 504) return noteAway(UNREACHED, UNCONFIRMED);
+  if (status >= 400) return refuse(form, card, responseText);
+  const isHere = [location.pathname, pathOf(request.path)].includes(pathOf(responseURL));
+  if (!isHere) location.href = responseURL;
+  say("");
   form.closest("[popover]")?.hidePopover();
   if (request.boosted && contentOf(form) === request.written) form.reset();
-  isAnswer = detail.shouldSwap = shown === request.shown || !request.boosted;
-  if (!isAnswer && request.order > told) tell(responseText);
-  told = Math.max(told, request.order);
-  if (!isAnswer) refresh().then(() => comeBack(card, card && document.getElementById("queue")));
+  isAnswer = detail.shouldSwap = isHere && (shown === request.shown || !request.boosted);
+  if (isAnswer) return;
+  const told = parsed(responseText).querySelectorAll("#told > *");
+  if (told.length) document.getElementById("told").replaceChildren(...told);
+  refresh().then(() => comeBack(card, card));
 }
 
-/** Which card of the list a sentence at the top of the page is about. */
-function cardName(id) {
-  const isNamed = document.getElementById("queue") && !document.querySelector(".pop:popover-open");
-  const title = isNamed && document.getElementById(id)?.querySelector("h2")?.textContent.trim();
-  return title ? `${title}: ` : "";
-}
-
-/** Mark the fields that a refusal is about, and focus the first one. */
-function markWrong(form, text) {
+/** Say why a form was refused, in a list also of which card, and mark its fields. */
+function refuse(form, card, text) {
+  const title = document.querySelector("#queue") && !form.closest("[popover]") && document.getElementById(card)?.querySelector("h2");
   const names = [...parsed(text).querySelectorAll("[aria-invalid]")].map(each => each.name || each.querySelector("[name]")?.name);
-  const fields = [...form.elements].filter(each => each.matches("input, select, textarea"));
-  for (const each of fields) each.ariaInvalid = names.includes(each.name) ? "true" : null;
-  fields.find(each => names.includes(each.name))?.focus();
+  decidedHere.delete(card);
+  say((title ? `${title.textContent.trim()}: ` : "") + refusalIn(text));
+  for (const each of form.querySelectorAll("input, select, textarea")) each.ariaInvalid = names.includes(each.name) ? "true" : null;
+  form.querySelector("[aria-invalid]")?.focus();
   refresh();
-}
-
-/** Show the answer that only this person sees, until they send something else. */
-function tell(text) {
-  document.getElementById("told")?.replaceChildren(...(parsed(text).getElementById("told")?.childNodes ?? []));
 }
 
 document.addEventListener("keydown", event => {
@@ -116,37 +92,20 @@ document.addEventListener("keydown", event => {
   const isSheet = (event.ctrlKey || event.metaKey) && target.matches?.(".card .pop :is(textarea, input)");
   if (key !== "Enter" || !(isLine || isSheet || target.matches?.(".pick"))) return;  // Enter on a checkbox would send all that are selected
   event.preventDefault();
-  const button = isLine && document.getElementById(target.dataset.enter);
-  if (button) button.click();
-  else if (isLine) target.form.requestSubmit();
-  else if (isSheet) target.form.querySelector("button:not([type=button])").click();
+  if (isLine && !target.dataset.enter) target.form.requestSubmit();
+  else if (!target.matches(".pick")) target.form.querySelector(isLine ? `#${target.dataset.enter}` : "button:not([type=button])").click();
 });
 
 // A reply is about the cards that were on the screen when the person began to type it: about none if a browser brought it back.
-let begun = null;
 document.addEventListener("input", ({ target }) => {
-  if (target.id !== "reply") return;
-  const shown = document.querySelector("input[name=seen]")?.value.split(" ") ?? [];
-  begun = target.value ? begun ?? shown.filter(hash => read.has(hash)) : null;
+  const hashes = document.querySelector("input[name=seen]")?.value.split(" ") ?? [];
+  if (target.id === "reply") begun = target.value ? begun ?? hashes.filter(hash => read.has(hash)) : null;
 });
-document.addEventListener("reset", ({ target }) => {
-  if (target.matches(".reply")) begun = null;
-  setTimeout(countSelected);
-});
-
-/** The ids of the selected cards. */
-function selectedCards() { return [...document.querySelectorAll(".pick:checked")].map(each => each.id.slice("pick-".length)); }
+document.addEventListener("reset", ({ target }) => { if (target.matches(".reply")) begun = null; });
 
 /** Write the number of selected cards on the button; without this script it says "Approve selected". */
 function countSelected() {
   const button = document.querySelector("[data-selected]"), number = selectedCards().length;
   if (button) button.textContent = number ? `Approve ${number} selected` : "Approve selected";
 }
-
-/** Say so if cards that were selected are so no more, as others decided or changed them. */
-function noteFewerSelected(before) {
-  const now = selectedCards(), lost = before.filter(id => !now.includes(id) && !decidedHere.has(id)).length;
-  const [was, is] = lost === 1 ? ["was", "is"] : ["were", "are"];
-  if (lost) hint(`${lost} of the ${before.length} selected ${was} decided or changed meanwhile, and ${is} selected no more.`);
-}
-document.addEventListener("change", event => { if (event.target.matches(".pick")) countSelected(); });
+document.addEventListener("change", ({ target }) => { if (target.matches(".pick")) countSelected(); });

@@ -1,4 +1,4 @@
-// Keeps a click from deciding what a person has not seen: a control that has just come or moved, a command that was never on the screen.
+// Keeps a click from deciding what a person has not seen: by a control that has just come or moved, on a command that was never on the screen.
 "use strict";
 
 const DECIDING = ".acts button:not([type=button]), .lease button, .pop button:not([type=button])", SAFE = /^(reject|stop|edit|review|revoke):/;
@@ -6,8 +6,8 @@ const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, FIRST_LINE_PX = 28;
 const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
 const OUT_OF_SIGHT = "This card was out of sight. Read it, then press again.";
-const read = new Set(), moved = new Map();  // hashes of proposals whose command was on the screen; when a control was last moved
-let appeared = new Map(), hintTimer = null;  // when each control came
+const read = new Set(), controls = new Map();  // hashes of commands that were on the screen; where each control stands, when it came and moved
+let hintTimer = null;
 
 /** Names a control across updates by its value and its form's hidden fields. */
 function keyOf(control) {
@@ -15,33 +15,24 @@ function keyOf(control) {
   return [control.closest("[popover]")?.id, control.id, control.value, ...carried].join(" ");
 }
 
-function noteAppeared() {
-  const keys = [...document.querySelectorAll(DECIDING)].map(keyOf);
-  appeared = new Map(keys.map(key => [key, appeared.get(key) ?? performance.now()]));
-}
-
-/** Where each control that decides stands on the screen. */
-function placesOfControls() {
-  const shown = [...document.querySelectorAll(DECIDING)].filter(each => each.checkVisibility());
-  return new Map(shown.map(each => [keyOf(each), each.getBoundingClientRect()]));
-}
-
-/** Let what an update moved settle: another button may be under the pointer now. */
-function noteMoved(before) {
-  for (const [key, { x, y }] of placesOfControls()) {
-    const was = before.get(key);
-    if (!was || Math.hypot(x - was.x, y - was.y) > MOVED_PX) moved.set(key, performance.now());
+/** Note where controls stand, before and after an update. What it moved settles anew: another button may be under the pointer. */
+function noteControls(isUpdated) {
+  for (const control of document.querySelectorAll(DECIDING)) {
+    const { x, y } = control.getBoundingClientRect(), key = keyOf(control), now = performance.now(), was = controls.get(key);
+    const isMoved = !was || (isUpdated && Math.hypot(x - was.x, y - was.y) > MOVED_PX);
+    controls.set(key, { x, y, came: was?.came ?? now, moved: isMoved ? now : was.moved });
   }
 }
 
-/** Let the controls in a place settle as if they had just appeared. */
+/** Let the controls in a place settle as if they had just come. */
 function settleAgain(place) {
-  for (const control of place.querySelectorAll(DECIDING)) appeared.set(keyOf(control), performance.now());
+  noteControls(false);
+  for (const control of place.querySelectorAll(DECIDING)) controls.get(keyOf(control)).came = performance.now();
 }
 
 function isSettled(control, isPointer) {
-  const key = keyOf(control), since = Math.max(appeared.get(key) ?? performance.now(), (isPointer && moved.get(key)) || 0);
-  return performance.now() - since >= SETTLING_MS;
+  const { came, moved } = controls.get(keyOf(control)) ?? { came: Infinity };
+  return performance.now() - (isPointer ? Math.max(came, moved) : came) >= SETTLING_MS;
 }
 
 /** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
@@ -49,66 +40,43 @@ function commandOf(card) {
   return card.querySelector(".preview pre") ?? card.querySelector(".preview, .arguments") ?? card.querySelector("h2");
 }
 
-const box = document.querySelector("form.reply")?.offsetHeight ?? 0;  // it lies over the page
+const boxHeight = document.querySelector("form.reply")?.offsetHeight ?? 0;  // it lies over the page
 const watcher = new IntersectionObserver(entries => {
   for (const { isIntersecting, target } of entries) if (isIntersecting) read.add(target.closest("article")?.dataset.hash);
-}, { rootMargin: `0px 0px ${-box - FIRST_LINE_PX}px` });
-
-/** Notice when a command comes on the screen. */
-function watchCards() {
-  watcher.disconnect();
-  for (const card of document.querySelectorAll("article[data-hash]")) if (!read.has(card.dataset.hash)) watcher.observe(commandOf(card));
-}
-
-/** Whether a third of a screen of the card is in view, or all of it. */
-function isInSight(card) {
-  const { top, bottom, height } = card.getBoundingClientRect();
-  return Math.min(bottom, innerHeight) - Math.max(top, 0) >= Math.min(height, innerHeight / 3);
-}
+}, { rootMargin: `0px 0px ${-boxHeight - FIRST_LINE_PX}px` });
 
 /** Bring a card back instead of letting a control decide unseen; return whether it was held back. */
 function holdBack(control, isPointer) {
-  const card = control.closest("article"), hash = card?.dataset.hash;
-  const isUnread = hash && !read.has(hash) && !SAFE.test(control.value);
-  if (!isUnread && (isPointer || !card || isInSight(card))) return false;
+  const card = control.closest("article"), { top, bottom, height } = (card ?? control).getBoundingClientRect();
+  const isInSight = Math.min(bottom, innerHeight) - Math.max(top, 0) >= Math.min(height, innerHeight / 3);
+  const isUnread = card?.dataset.hash && !read.has(card.dataset.hash) && !SAFE.test(control.value);
+  if (!isUnread && (isPointer || !card || isInSight)) return false;
   control.closest("[popover]")?.hidePopover();
-  if (isUnread) commandOf(card).scrollIntoView({ block: "center" });
-  else card.scrollIntoView({ block: "start" });
+  (isUnread ? commandOf(card) : card).scrollIntoView({ block: isUnread ? "center" : "start" });
   settleAgain(card);
-  hint(isUnread ? UNREAD : OUT_OF_SIGHT);
-  return true;
+  return hint(isUnread ? UNREAD : OUT_OF_SIGHT);
 }
 
 /** Say for some seconds why nothing was done. */
 function hint(sentence) {
-  const place = document.getElementById("hint");
+  document.getElementById("hint").textContent = sentence;
   clearTimeout(hintTimer);
-  place.textContent = sentence;
-  if (sentence) hintTimer = setTimeout(() => { place.textContent = ""; }, HELD_MS);
+  if (sentence) hintTimer = setTimeout(hint, HELD_MS, "");
+  return true;
 }
 
-/** Whether a click may do what its button says; else say why not. */
-function isAllowed(control, isPointer) {
-  if (control.ariaDisabled === "true" || holdBack(control, isPointer)) return false;
-  if (isSettled(control, isPointer)) return true;
-  hint(JUST_APPEARED);
-  return false;
-}
-
-/** A row whose command was not on the screen is opened instead of selected. */
-function isReadRow(pick) {
-  if (read.has(pick.value.split(" ").pop())) return true;
-  document.getElementById(`row-${pick.id.slice("pick-".length)}`).click();
-  hint(UNREAD);
-  return false;
+/** Whether a control may not act yet; a row whose command was not on the screen is opened instead of selected. */
+function isHeld(control, isPointer) {
+  if (!control.matches(".pick")) return holdBack(control, isPointer) || (!isSettled(control, isPointer) && hint(JUST_APPEARED));
+  if (read.has(control.value.split(" ").pop())) return false;
+  document.getElementById(`row-${control.id.slice("pick-".length)}`).click();
+  return hint(UNREAD);
 }
 
 document.addEventListener("click", event => {
-  const control = event.target.closest?.(DECIDING), pick = event.target.closest?.(".pick:checked");
-  if ((!control || isAllowed(control, event.detail > 0)) && (!pick || isReadRow(pick))) return;
+  const control = event.target.closest?.(`${DECIDING}, .pick:checked`);
+  if (!control || !isHeld(control, event.detail > 0)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);
-document.addEventListener("toggle", ({ target, newState }) => {
-  if (newState === "open" && target.matches("[popover]")) settleAgain(target);
-}, true);
+document.addEventListener("toggle", ({ target }) => { if (target.matches(":popover-open")) settleAgain(target); }, true);

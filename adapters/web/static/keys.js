@@ -1,28 +1,27 @@
-// Single keys: they move between rows or cards, press the buttons of the card in focus as a click there would, and search.
+// Single keys move between rows or cards, press the buttons of the card in focus as a click there would, and search.
 "use strict";
 
-const KEYS_OFF = "signoff.keys-off", TYPED_IN = "input:not(.pick), textarea, select, [contenteditable]";
+const KEYS_OFF = "signoff.keys-off", TEXT_MS = 1000, LOSS_MS = 2000, APPROVE = ".acts button[value^='approve:'].go";
 const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[open] > article.card";
-const APPROVE = ".acts button[value^='approve:'].go", TEXT_MS = 1000, LOSS_MS = 2000;
-const AFTER_TEXT = "Nothing was done. After typed text keys rest for a second.";
-const OVER = "That card does not ask you any more. Nothing was done.";
-let typedAt = -Infinity, lostAt = -Infinity;
+let typedAt = -Infinity, lostAt = -Infinity;  // when a letter was typed that is no key, and when others decided the card of a key
 
-const focusedCard = () => document.activeElement?.closest?.("article.card");
 const isAsking = id => Boolean(document.getElementById(id)?.querySelector(APPROVE));
 const currentRow = () => document.querySelector("#queue a.entry[aria-current]");
+const stopInFocus = () => document.activeElement.closest(STOPS);
 
 /** The card that a key decides on: the one in focus; in a thread the only one that asks, unless another has the focus. */
 function askingCard() {
-  const asking = [...document.querySelectorAll("article.card")].filter(card => isAsking(card.id)), stop = document.activeElement?.closest(STOPS);
-  if (stop || document.getElementById("queue")) return asking.find(card => card === focusedCard());
+  const asking = [...document.querySelectorAll("article.card")].filter(card => isAsking(card.id));
+  if (stopInFocus() || document.getElementById("queue")) return asking.find(card => card === stopInFocus());
   return asking.length === 1 ? asking[0] : null;
 }
 
 /** Remember when somebody else decided the card that a key was about to decide on. */
 function noteLoss(id) {
-  const me = document.getElementById("me")?.defaultValue, said = document.getElementById(id)?.ariaLabel ?? "";
-  if (id && !isAsking(id) && !decidedHere.has(id) && !said.endsWith(` by @${me}`)) lostAt = performance.now();
+  const me = document.getElementById("me").defaultValue, said = document.getElementById(id)?.ariaLabel ?? "";
+  if (!id || isAsking(id) || decidedHere.has(id) || said.endsWith(` by @${me}`)) return;
+  lostAt = performance.now();
+  hint("That card does not ask you any more.");
 }
 
 /** Put the focus on a card, from its beginning, or on a row. */
@@ -36,12 +35,11 @@ function goTo(place) {
 
 /** To the next or previous card; in the list first to the one that is open, then by its row to the next one. */
 function walk(step) {
-  const rows = [...document.querySelectorAll("#queue a.entry")], stops = rows.length ? rows : [...document.querySelectorAll(STOPS)];
-  const here = rows.length ? currentRow() : document.activeElement?.closest(STOPS), at = stops.indexOf(here);
-  const there = stops[Math.min(Math.max((at < 0 && step < 0 ? stops.length : at) + step, 0), stops.length - 1)];
-  const isOpen = rows.length && openCard()?.checkVisibility();
-  if (isOpen && (there === here || (step > 0 && focusedCard() !== openCard()))) return goTo(openCard());
-  if (!rows.length) return goTo(there);
+  const row = currentRow(), card = openCard(), stops = [...document.querySelectorAll(row ? "#queue a.entry" : STOPS)];
+  const at = stops.indexOf(row ?? stopInFocus()), last = stops.length - 1;
+  const there = stops[Math.min(Math.max(at < 0 && step < 0 ? last : at + step, 0), last)];
+  const isOpen = row && card?.checkVisibility() && (there === row || (step > 0 && !card.contains(document.activeElement)));
+  if (isOpen || !row) return goTo(isOpen ? card : there);
   document.activeElement.blur();  // a key that follows at once is not for the card that goes
   there.click();
 }
@@ -49,17 +47,10 @@ function walk(step) {
 /** Press what a key stands for on a card, or say why not. */
 function press(label, selector) {
   const card = askingCard(), control = selector === ".pick" && card ? document.getElementById(`pick-${card.id}`) : card?.querySelector(selector);
-  if (!control) return hint(whyNot(label, selector));
-  if (control.ariaDisabled === "true") return hint("Your decision is being sent.");
-  if (control.matches(".pick") && !isSettled(card.querySelector(APPROVE))) return hint(JUST_APPEARED);
-  control.click();
-}
-
-/** Why a key presses nothing. */
-function whyNot(label, selector) {
-  if (focusedCard()) return `There is no ${label} on this card.`;
-  if (!document.querySelector(APPROVE)) return "No card here asks for your approval.";
-  return document.querySelector(selector) ? "Which card? Press j or k to go to one." : `There is no ${label} here.`;
+  if (control?.ariaDisabled === "true") return hint("Your decision is being sent.");
+  if (control) return control.click();
+  if (stopInFocus()) return hint(`There is no ${label} on this card.`);
+  hint(document.querySelector(APPROVE) ? "Which card? Press j or k to go to one." : "No card here asks for your approval.");
 }
 
 /** Approve the card; with cards selected, go to the button that approves them. */
@@ -72,49 +63,39 @@ function approve() {
 
 /** Put the focus where one searches; a narrow screen hides the box in the navigation. */
 function openSearch() {
-  const box = document.getElementById("words") ?? document.getElementById("find"), rail = box?.closest("#rail");
-  if (rail && !rail.checkVisibility()) rail.showPopover();
-  box?.select();
+  const box = document.getElementById("words") ?? document.getElementById("find");
+  if (!box.checkVisibility()) document.getElementById("rail").showPopover();
+  box.select();
 }
 
 const KEYS = {
-  j: () => walk(1),
-  k: () => walk(-1),
-  a: approve,
-  e: () => press("Edit", "[popovertarget^='edit-']"),
-  r: () => press("Reject", "[popovertarget^='reject-']"),
-  x: () => press("checkbox", ".pick"),
-  "/": openSearch,
-  "?": () => document.getElementById("keys").togglePopover(),
+  "j": () => walk(1), "k": () => walk(-1), "/": openSearch, "?": () => document.getElementById("keys").togglePopover(),
+  "a": approve, "e": () => press("Edit", "[popovertarget^='edit-']"), "r": () => press("Reject", "[popovertarget^='reject-']"),
+  "x": () => press("checkbox", ".pick"),
 };
 
 document.addEventListener("keydown", event => {
-  const { key } = event, act = KEYS[key], now = performance.now(), isModified = event.ctrlKey || event.metaKey || event.altKey;
+  const { key, target } = event, act = KEYS[key], now = performance.now();
+  const isWritten = target.closest?.("input:not(.pick), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
   const isOff = key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)"));
-  if (event.target.closest?.(TYPED_IN) || event.isComposing || isModified || event.repeat || isOff) return;
-  if (!act) {
-    typedAt = key.length === 1 ? now : ["Enter", "Tab", "Escape"].includes(key) ? -Infinity : typedAt;
-    if (KEYS[key.toLowerCase()] && event.getModifierState("CapsLock")) hint("Caps Lock is on: keys do nothing.");
-    return;
-  }
+  if (isWritten || isOff || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!act) typedAt = key.length === 1 ? now : key === "Shift" ? typedAt : -Infinity;
+  if (!act) return;
   event.preventDefault();
-  hint("");
-  if (now - typedAt < TEXT_MS) hint(AFTER_TEXT);
-  else if ("aerx".includes(key) && now - lostAt < LOSS_MS) hint(OVER);
+  if (now - typedAt < TEXT_MS) hint("Nothing was done. After typed text keys rest for a second.");
+  else if ("aerx".includes(key) && now - lostAt < LOSS_MS) hint("That card does not ask you any more. Nothing was done.");
   else act();
 });
 
-/** Put the focus where a person writes in an open sheet, or on the sheet, so that no button takes what is typed. */
-function focusIn(sheet) {
-  if (!sheet.matches(":popover-open") || sheet.contains(document.activeElement)) return;
-  sheet.tabIndex = -1;
-  (sheet.querySelector("textarea, select, input:not([type=hidden], [type=number])") ?? sheet).focus();
-}
-document.addEventListener("toggle", ({ target }) => { if (target.matches("article .pop")) focusIn(target); }, true);
+// An open sheet has the focus where a person writes, or as a whole, so that no button takes what is typed.
+document.addEventListener("toggle", ({ target }) => {
+  if (!target.matches("article .pop:popover-open")) return;
+  target.tabIndex = -1;
+  (target.querySelector("textarea, select, input:not([type=hidden], [type=number])") ?? target).focus();
+}, true);
 
-// The second press of a double click meets the button again, or the sheet that the first one has opened over it.
-for (const kind of ["mousedown", "click"]) document.addEventListener(kind, event => {
-  const sheet = event.target.closest?.("article .pop") ?? event.target.closest?.("article [popovertarget]")?.popoverTargetElement;
-  const isOnField = event.target.closest?.(".pop :is(a, button, input, label, select, textarea)");
-  if (event.detail > 1 && sheet?.matches(":popover-open") && !isOnField) event.preventDefault();
+// The second press of a double click may meet the sheet that the first one has opened over the button.
+document.addEventListener("mousedown", event => {
+  const isOnSheet = event.target.closest?.("article .pop") && !event.target.closest("button, input, label, select, textarea");
+  if (event.detail > 1 && isOnSheet) event.preventDefault();
 });

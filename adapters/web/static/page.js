@@ -1,9 +1,11 @@
-// Keeps the page up to date: htmx fetches it and sends its forms, Idiomorph draws what changed. Links and forms also work without it.
+// Keeps the page up to date: htmx fetches it, Idiomorph draws what changed. All links and forms also work without scripts.
 "use strict";
 
-const SWAP = "morph:innerHTML show:none", RETRY_MS = 2000, SLOW_MS = 10_000, LONGEST_MS = 300, END_PX = 44;
-const OWN = "#news, #hint, #sending, #drop";  // what scripts write
-let shown = 0, answered = 0, isAnswer = false;  // pages drawn, forms answered, and whether what is drawn now is such an answer
+const RETRY_MS = 2000, SLOW_MS = 10_000, SOON_MS = 30, END_PX = 44;
+let shown = 0, isAnswer = false;  // how many pages were drawn; whether what is drawn now answers a form
+
+const present = () => document.getElementById("present");
+const openCard = () => document.querySelector("#thread > article:last-of-type");
 
 /** Whether the person changed a field since the server drew it. */
 function isChanged(field) {
@@ -12,36 +14,26 @@ function isChanged(field) {
   return field.value !== field.defaultValue;
 }
 
-/** Whether a person wrote something in an open sheet. */
-function isWritten(sheet) {
-  return [...sheet.querySelectorAll("input:not([type=hidden]), textarea, select")].some(isChanged);
-}
-
-/** Whether to draw an element again. Not: what scripts write, an open sheet, an answer when no form was sent, a form of a page that is not live. */
+/** Whether to draw an element again: not what scripts wrote, nor an open sheet, nor a form of a page that is not live. */
 function beforeNodeMorphed(old, fresh) {
   if (old.nodeType !== Node.ELEMENT_NODE) return true;
-  if (old.matches(OWN) || (!isAnswer && old.matches("#told, #alert"))) return false;
-  if (!isAnswer && old.matches("main:not(:has([data-live])), form:has([aria-invalid=true])")) return false;
-  if (old.matches("time:not(.ago)") && old.dateTime === fresh.dateTime) return false;
-  if (old.matches("button:not([id])") && nameOf(old) !== nameOf(fresh)) leaveButton(old);
-  return !(old.matches("article .pop:popover-open") || busy.has(old));
+  const becomesAnother = old.matches("button:not([id])") && nameOf(old) !== nameOf(fresh);
+  if (becomesAnother) release(old);
+  if (becomesAnother && old === document.activeElement) old.blur();
+  const isOld = !isAnswer && old.matches("#told, #alert, main:not(:has([data-live])), form:has([aria-invalid=true])");
+  const isSameTime = old.matches("time:not(.ago)") && old.dateTime === fresh.dateTime;
+  return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #sending, #drop, article .pop:popover-open"));
 }
 
-function nameOf(button) { return `${button.value} ${button.dataset.label ?? button.textContent}`; }
-
-/** A button becomes another one, which has not the focus. */
-function leaveButton(button) {
-  if (busy.has(button)) release(button);
-  if (button === document.activeElement) button.blur();
-}
-
-/** Whether an element may leave the page. A sheet in which somebody writes stays, and says what became of its card. */
+/** Whether an element may leave the page. A sheet in which somebody wrote stays, says why, and decides nothing more. */
 function beforeNodeRemoved(old) {
-  if (old.id === "outage") return false;
-  const sheet = old.nodeType === Node.ELEMENT_NODE && (old.matches("article .pop:popover-open") ? old : old.querySelector("article .pop:popover-open"));
-  if (!sheet || !isWritten(sheet)) return true;
-  const state = sheet === old && old.closest("article").ariaLabel.split(", ").slice(1).join(", ");
-  tellInSheet(sheet, state ? `Meanwhile: ${state}. What you wrote stays here.` : "Meanwhile this was decided. What you wrote stays here.");
+  const sheet = old.nodeType === Node.ELEMENT_NODE && document.querySelector("article .pop:popover-open");
+  if (!sheet || !old.contains(sheet)) return old.id !== "outage";
+  if (![...sheet.querySelectorAll("input:not([type=hidden]), textarea, select")].some(isChanged)) return true;
+  const state = sheet === old ? `: ${sheet.closest("article").ariaLabel.split(", ").slice(1).join(", ")}` : " this was decided";
+  say(`Meanwhile${state}. What you wrote stays here.`);
+  for (const button of sheet.querySelectorAll("button[name=button]")) button.disabled = true;
+  sheet.addEventListener("toggle", () => refresh(), { once: true });
   return false;
 }
 
@@ -49,78 +41,57 @@ function beforeNodeRemoved(old) {
 function beforeAttributeUpdated(name, element, kind) {
   if (name === "aria-disabled" || (name === "tabindex" && kind === "remove")) return false;
   if (name === "open" && element.matches("details")) return !element.firstChild;
-  if (name === "value" && element.matches(".pick")) element.checked = false;  // it selects what the card showed then
+  if (name === "value" && element.matches(".pick")) element.checked = false;  // it selected what the card showed then
   else if (["value", "checked"].includes(name) && element.matches("input, textarea")) return !isChanged(element);
   return !(name === "selected" && isChanged(element.closest("select")));
 }
 Object.assign(Idiomorph.defaults.callbacks, { beforeNodeMorphed, beforeNodeRemoved, beforeAttributeUpdated });
-
-function tellInSheet(sheet, sentence) {
-  if (sheet.querySelector(".alert")) return;
-  sheet.prepend(alertOf(sentence));
-  for (const button of sheet.querySelectorAll("button[name=button]")) button.disabled = true;
-  sheet.addEventListener("toggle", event => { if (event.newState === "closed") refresh(); }, { once: true });
-}
-
-function alertOf(sentence) {
-  return Object.assign(document.createElement("p"), { className: "alert", role: "alert", textContent: sentence });
-}
 
 /** Show a sentence at the top or in the open sheet; "" takes it away. */
 function say(sentence) {
   const top = document.getElementById("alert"), place = document.querySelector(".pop:popover-open") ?? top;
   for (const each of [top, place]) each.querySelector(":scope > .alert")?.remove();
   if (!sentence) return;
-  place.prepend(alertOf(sentence));
+  place.prepend(Object.assign(document.createElement("p"), { className: "alert", role: "alert", textContent: sentence }));
   place.firstChild.scrollIntoView({ block: "nearest" });
 }
 
-let asked = null, isAskedAgain = false, retry = null;
-/** Fetch this page again; calls during a fetch share one more. */
+/** Fetch this page again. htmx keeps one further call until the answer is there. */
 function refresh() {
-  if (asked) isAskedAgain = true;
-  else asked = fetchPage();
-  return asked;
+  const home = document.querySelector("[data-refresh]")?.dataset.refresh ?? location.pathname + location.search;
+  return htmx.ajax("GET", home, { target: "#page", swap: "morph:innerHTML show:none" }).catch(() => {});  // the stream comes back
 }
 
-async function fetchPage() {
-  do {
-    isAskedAgain = false;
-    const home = document.querySelector("[data-refresh]")?.dataset.refresh ?? location.pathname + location.search;
-    await htmx.ajax("GET", home, { target: "#page", swap: SWAP }).catch(() => {});  // the event stream connects again and refreshes
-  } while (isAskedAgain);
-  asked = null;
+/** Draw a page that was fetched, unless it is another one, or from before a form that was answered since. */
+function takePage(detail, request, { status, responseURL }) {
+  const isRow = request.elt.matches("a"), isStale = request.answered !== answered && !isRow;
+  detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
+  if (isStale || status === 503) setTimeout(refresh, status === 503 ? RETRY_MS : 0);
+  if (status !== 404 || !document.querySelector("form.reply button")) return;
+  for (const each of document.querySelectorAll(".acts, .lease, form.reply button, aside form")) each.remove();
+  say("This agent was deleted. Nothing can be decided here any more.");
 }
 
-let pending = null, firstTold = 0;
-/** Fetch this page again after the changes of a moment, however many follow; one with drawings, which take many reads, after ten seconds. */
+let pending = null;
+/** Fetch this page again after the changes of a moment; one with drawings, which take many reads, after ten seconds. */
 function refreshSoon() {
-  const isSlow = document.querySelector("[data-slow]"), now = Date.now();
-  if (!pending) firstTold = now;
-  else if (isSlow || now - firstTold > LONGEST_MS) return;
-  clearTimeout(pending);
-  pending = setTimeout(() => { pending = null; refresh(); }, isSlow ? SLOW_MS : 30);
+  pending ??= setTimeout(() => { pending = null; refresh(); }, document.querySelector("[data-slow]") ? SLOW_MS : SOON_MS);
 }
 
 /** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */
 function listen() {
   const stream = new EventSource("/events");
   stream.addEventListener("changed", refreshSoon);
-  stream.addEventListener("beat", () => document.querySelector("[data-told]") ? showAges() : refresh());
+  stream.addEventListener("beat", () => document.querySelector("[data-told]") ? showTimes() : refresh());
   stream.addEventListener("open", refresh);
-  stream.addEventListener("error", () => {
-    checkServer();
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(); refresh(); }, RETRY_MS);
-  });
+  stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) setTimeout(listen, RETRY_MS); });
 }
 
-/** What to compare with the page after the next update. */
+/** What to compare the page with after it is drawn. */
 function beforeUpdate() {
-  const active = document.activeElement, card = active.closest("article, aside, .run");
-  return {
-    places: placesOfControls(), waiting: waitingNow(), labels: labelsNow(), selected: selectedCards(), meant: askingCard()?.id,
-    focus: active === document.body ? "" : card?.id || active.id, isAtEnd: isAtEnd(), thread: threadText(),
-  };
+  noteControls(false);
+  const focus = document.activeElement.closest("article, aside, .run")?.id;
+  return { waiting: waitingNow(), labels: labelsNow(), meant: askingCard()?.id, focus, isAtEnd: isAtEnd() };
 }
 
 /** Finish what was drawn, and say what changed. */
@@ -129,72 +100,52 @@ function afterUpdate(was, { elt, form, card }) {
   isAnswer = false;
   finishDrawing();
   callPerson(was.waiting);
-  announce(was.labels);
-  noteFewerSelected(was.selected);
+  const changed = [...labelsNow()].filter(([id, said]) => was.labels.get(id) !== said).pop();
+  if (changed) document.getElementById("news").textContent = changed[1];
   noteLoss(was.meant);
-  if (elt.matches("#queue a, a.back")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
-  else comeBack(card || was.focus, card && document.getElementById("queue"));
+  if (elt.matches("a")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
+  else comeBack(card || was.focus, card);
   if (form?.matches(".reply") && !document.querySelector("#told > *")) present().scrollIntoView({ block: "end" });
-  else if (was.isAtEnd && was.thread !== threadText()) showNewest();
-  noteMoved(was.places);
+  else if (was.isAtEnd && changed) showNewest();
+  noteControls(true);
 }
 
 /** What scripts add to the server's page. */
 function finishDrawing() {
-  const modes = document.getElementById("reply-modes");
-  if (modes && !modes.querySelector(":checked")) modes.querySelector("[checked]").checked = true;
-  showLocalTimes();
+  document.querySelector(".modes:not(:has(:checked)) [checked]")?.click();
+  showTimes();
   keepFoldsOpen();
   countSelected();
-  watchCards();
-  noteAppeared();
+  watcher.disconnect();
+  for (const card of document.querySelectorAll("article[data-hash]")) watcher.observe(commandOf(card));
 }
 
-const present = () => document.getElementById("present");
-const openCard = () => document.querySelector("#thread > article:last-of-type");
-function threadText() { return document.getElementById("thread")?.textContent + present()?.textContent; }
+/** What each entry of the thread says. */
+function labelsNow() {
+  const said = each => `${each.ariaLabel ?? each.textContent} ${each.querySelector(".review")?.textContent ?? ""}`;
+  return new Map([...document.querySelectorAll("#thread > *, .run > article")].map(each => [each.id, said(each)]));
+}
 
-/** Whether the newest entry fills the middle of the screen, or the end of the thread is in view, or almost. */
+/** Whether the end of the thread is in view, or almost, or its newest entry fills the middle of the screen. */
 function isAtEnd() {
-  const end = present()?.getBoundingClientRect().bottom, middle = innerHeight / 2;
-  const newest = document.querySelector("#thread > :last-child")?.getBoundingClientRect();
-  return (end > 0 && end <= innerHeight + END_PX) || (newest?.top <= middle && newest.bottom >= middle);
+  const [newest, end] = ["#thread > :last-child", "#present"].map(each => document.querySelector(each)?.getBoundingClientRect());
+  return (end?.bottom > 0 && end.bottom <= innerHeight + END_PX) || (newest?.top <= innerHeight / 2 && newest.bottom >= innerHeight / 2);
 }
 
-/** Scroll to the end of the thread, above the reply box; if all from `newest` on does not fit, to its beginning. */
+/** Scroll to the end of the thread, above the reply box; if its newest entry does not fit, to the beginning of that. */
 function showNewest(newest = document.querySelector("#thread > :last-child")) {
-  if (!present()) return;
-  const height = present().getBoundingClientRect().bottom - (newest ?? present()).getBoundingClientRect().top;
   const box = document.querySelector("form.reply")?.offsetHeight ?? 0;
-  if (height + box <= innerHeight) present().scrollIntoView({ block: "nearest" });
-  else newest.scrollIntoView({ block: "start" });
+  const isFitting = !newest || present()?.getBoundingClientRect().bottom - newest.getBoundingClientRect().top + box <= innerHeight;
+  if (present()) (isFitting ? present() : newest).scrollIntoView({ block: isFitting ? "nearest" : "start" });
 }
 
-/** What had the focus is gone: focus its card, the entry that took it in, or in the list the card that took its place. */
-function comeBack(id, isInList) {
-  const place = (id && document.getElementById(id)) || (isInList && openCard());
+/** What had the focus is gone: focus its card, the entry that took it in, or after a decision in the list the card that took its place. */
+function comeBack(id, isOwn) {
+  const place = (id && document.getElementById(id)) || (isOwn && document.getElementById("queue") && openCard());
   if (!place || document.activeElement !== document.body) return;
   const title = place.closest(".run:not([open])")?.querySelector("summary");  // a card in it cannot have the focus
   if (!title) place.tabIndex = -1;
   (title ?? place).focus({ preventScroll: true });
-}
-
-/** What is announced of each entry of the thread. */
-function labelsNow() {
-  const said = each => `${each.ariaLabel ?? each.textContent} ${each.querySelector(".review")?.textContent ?? ""}`;
-  return new Map([...document.querySelectorAll("article, .notice")].map(each => [each.id, said(each)]));
-}
-
-function announce(labels) {
-  const changed = [...labelsNow()].filter(([id, said]) => labels.get(id) !== said).pop();
-  if (changed) document.getElementById("news").textContent = changed[1];
-}
-
-/** The agent of this page is gone: say so once, and take away what decides. What was written stays. */
-function endThread() {
-  if (!document.querySelector(".acts, .lease, form.reply button")) return;
-  for (const each of document.querySelectorAll("#thread .acts, #top .acts, #present *, .lease, form.reply button, aside form")) each.remove();
-  say("This agent was deleted. Nothing can be decided here any more.");
 }
 
 // An answer to a form has the form's address; what a reload shows is the page itself.
@@ -205,6 +156,7 @@ const replyBox = document.querySelector("form.reply");
 if (replyBox) new ResizeObserver(() => document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`)).observe(replyBox);
 document.addEventListener("DOMContentLoaded", () => {
   finishDrawing();
+  noteControls(true);
   document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
   // A thread opens at the card that waits for a decision, also if notes or answers follow it.
   if (!location.hash) showNewest([...document.querySelectorAll("#thread > article.open")].pop());

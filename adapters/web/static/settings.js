@@ -1,26 +1,18 @@
 // What a person sets in this browser: the theme, keys, a sound, finished turns open; and times in their own zone and language.
 "use strict";
 
-const THEME_SECONDS = 365 * 24 * 3600, FOLDS_OPEN = "signoff.folds-open", FOLDS = "details.fold, details.run", kept = new WeakSet();
+const FOLDS_OPEN = "signoff.folds-open", FOLDS = "details.fold, details.run", kept = new WeakSet(), YEAR_SECONDS = 365 * 24 * 3600;
 const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const UNITS = { d: 86400, h: 3600, min: 60 };
 
-/** Count the ages on, on a page that is read again only after a change; in the words of the server. */
-function showAges() {
-  for (const element of document.querySelectorAll("time.ago")) {
-    const seconds = (Date.now() - new Date(element.dateTime)) / 1000;
-    const [unit, size] = Object.entries(UNITS).find(each => seconds >= each[1]) ?? [];
-    element.textContent = unit ? `${Math.floor(seconds / size)} ${unit} ago` : "just now";
-  }
-}
-
-/** A time of today is shown without its date; an age such as “5 min ago” stays and gets the time as its tooltip. */
-function showLocalTimes() {
+/** Show times in the person's zone, those of today without a date, and count ages on. */
+function showTimes() {
   for (const element of document.querySelectorAll("time[datetime]")) {
-    const at = new Date(element.dateTime), isToday = at.toDateString() === new Date().toDateString();
+    const at = new Date(element.dateTime), isToday = at.toDateString() === new Date().toDateString(), seconds = (Date.now() - at) / 1000;
+    const [unit, size] = Object.entries(UNITS).find(each => seconds >= each[1]) ?? [], age = unit ? `${Math.floor(seconds / size)} ${unit} ago` : "just now";
     element.title = DATE_AND_TIME.format(at);
-    if (!element.matches(".ago")) element.textContent = (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at);
+    element.textContent = element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at);
   }
 }
 
@@ -34,31 +26,28 @@ function keepFoldsOpen() {
 
 /** Open the turn that the address names, and show it from its beginning. */
 function openNamed() {
-  const fold = location.hash && document.getElementById(`fold-${location.hash.slice(1)}`);
-  if (!fold) return;
-  fold.open = true;
-  fold.closest(".run")?.setAttribute("open", "");
-  fold.closest("article").scrollIntoView({ block: "start" });
+  const fold = document.getElementById(`fold-${location.hash.slice(1)}`);
+  for (const each of [fold, fold?.closest(".run")]) if (each) each.open = true;
+  fold?.closest("article").scrollIntoView({ block: "start" });
 }
 
-/** Tie a checkbox to what this browser remembers; `offMeansSet`: it remembers what is switched off. */
-function remember(id, name, changed = () => {}, offMeansSet = false) {
+/** Tie a checkbox to what this browser remembers while it is on, or while it is off. */
+function remember(id, name, whileOn, changed) {
   const choice = document.getElementById(id);
-  choice.checked = Boolean(localStorage.getItem(name)) !== offMeansSet;
+  choice.checked = Boolean(localStorage.getItem(name)) === whileOn;
   choice.addEventListener("change", () => {
-    if (choice.checked !== offMeansSet) localStorage.setItem(name, "1");
+    if (choice.checked === whileOn) localStorage.setItem(name, "1");
     else localStorage.removeItem(name);
-    changed(choice.checked);
+    changed?.(choice.checked);
   });
 }
-remember("keys-on", KEYS_OFF, undefined, true);
-remember("sound-on", SOUND, isOn => { if (isOn) playTone(); });  // so that people hear what they chose
-remember("folds-open", FOLDS_OPEN, isOn => { for (const fold of document.querySelectorAll(FOLDS)) fold.open = isOn; });
+remember("keys-on", KEYS_OFF, false);
+remember("sound-on", SOUND, true, isOn => isOn && playTone());  // so that people hear what they chose
+remember("folds-open", FOLDS_OPEN, true, isOn => { for (const fold of document.querySelectorAll(FOLDS)) fold.open = isOn; });
 
-document.querySelector(".theme").addEventListener("change", ({ target }) => {
-  const secure = location.protocol === "https:" ? "; secure" : "";
-  document.cookie = `signoff_theme=${target.value}; max-age=${THEME_SECONDS}; path=/; samesite=strict${secure}`;
-  if (target.value) document.documentElement.dataset.theme = target.value;
+document.querySelector(".theme").addEventListener("change", ({ target: { value } }) => {
+  document.cookie = `signoff_theme=${value}; max-age=${YEAR_SECONDS}; path=/; samesite=strict${location.protocol === "https:" ? "; secure" : ""}`;
+  if (value) document.documentElement.dataset.theme = value;
   else delete document.documentElement.dataset.theme;
 });
 document.addEventListener("focusin", ({ target }) => { if (target.id === "limit") target.select(); });  // a typed budget replaces the old one
