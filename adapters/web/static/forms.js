@@ -67,6 +67,7 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   const isHere = [location.pathname, pathOf(request.path)].includes(pathOf(responseURL));
   if (!isHere) location.href = responseURL;
   say("");
+  walked = null;
   form.closest("[popover]")?.hidePopover();
   if (request.boosted && contentOf(form) === request.written) form.reset();
   isAnswer = detail.shouldSwap = isHere && (shown === request.shown || !request.boosted);

@@ -4,22 +4,29 @@
 const KEYS_OFF = "signoff.keys-off", TEXT_MS = 1000, LOSS_MS = 2000, APPROVE = ".acts button[value^='approve:'].go";
 const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[open] > article.card";
 let typedAt = -Infinity, lostAt = -Infinity;  // when a letter was typed that is no key, and when others decided the card of a key
+let walked = null;  // where j or k led since the last decision
 
 const isAsking = id => Boolean(document.getElementById(id)?.querySelector(APPROVE));
 const currentRow = () => document.querySelector("#queue a.entry[aria-current]");
 const stopInFocus = () => document.activeElement.closest(STOPS);
 
-/** The card that a key decides on: the one in focus; in a thread the only one that asks, unless another has the focus. */
+/** The card that a key decides on: the one in focus; in a thread the only one that asks, unless one walked to another. */
 function askingCard() {
   const asking = [...document.querySelectorAll("article.card")].filter(card => isAsking(card.id));
-  if (stopInFocus() || document.getElementById("queue")) return asking.find(card => card === stopInFocus());
-  return asking.length === 1 ? asking[0] : null;
+  const isAlone = asking.length === 1 && !document.getElementById("queue") && !(walked && walked === stopInFocus());
+  return asking.find(card => card === stopInFocus()) ?? (isAlone ? asking[0] : null);
 }
 
-/** Remember when somebody else decided the card that a key was about to decide on. */
-function noteLoss(id) {
-  const me = document.getElementById("me").defaultValue, said = document.getElementById(id)?.ariaLabel ?? "";
-  if (!id || isAsking(id) || decidedHere.has(id) || said.endsWith(` by @${me}`)) return;
+/** The ids of the cards that a key may be meant for. */
+function meantCards() {
+  const card = askingCard();
+  return (card ? [card] : [...document.querySelectorAll("article.card")]).map(each => each.id).filter(isAsking);
+}
+
+/** Remember when somebody else decided such a card. */
+function noteLoss(ids) {
+  const me = document.getElementById("me").defaultValue, said = id => document.getElementById(id)?.ariaLabel ?? "";
+  if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).endsWith(` by @${me}`))) return;
   lostAt = performance.now();
   hint("That card does not ask you any more.");
 }
@@ -28,6 +35,7 @@ function noteLoss(id) {
 function goTo(place) {
   if (!place) return hint("There is no card here.");
   if (place.matches("article")) place.tabIndex = -1;
+  walked = place;
   place.focus({ preventScroll: true });
   currentRow()?.scrollIntoView({ block: "nearest" });
   place.scrollIntoView({ block: place.matches("a") ? "nearest" : "start" });

@@ -91,7 +91,7 @@ function listen() {
 function beforeUpdate() {
   noteControls(false);
   const focus = document.activeElement.closest("article, aside, .run")?.id;
-  return { waiting: waitingNow(), labels: labelsNow(), meant: askingCard()?.id, focus, isAtEnd: isAtEnd() };
+  return { waiting: waitingNow(), labels: labelsNow(), meant: meantCards(), focus, isAtEnd: isAtEnd() };
 }
 
 /** Finish what was drawn, and say what changed. */
