@@ -102,9 +102,11 @@ function afterUpdate(was, { elt, form, card }) {
   callPerson(was.waiting);
   const changed = [...labelsNow()].filter(([id, said]) => was.labels.get(id) !== said).pop();
   if (changed) document.getElementById("news").textContent = changed[1];
-  noteLoss(was.meant);
   if (elt.matches("a")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
-  else comeBack(card || was.focus, card);
+  else {
+    noteLoss(was.meant);
+    comeBack(card || was.focus, card);
+  }
   if (form?.matches(".reply") && !document.querySelector("#told > *")) present().scrollIntoView({ block: "end" });
   else if (was.isAtEnd && changed) showNewest();
   noteControls(true);
@@ -142,7 +144,8 @@ function showNewest(newest = document.querySelector("#thread > :last-child")) {
 /** What had the focus is gone: focus its card, the entry that took it in, or after a decision in the list the card that took its place. */
 function comeBack(id, isOwn) {
   const place = (id && document.getElementById(id)) || (isOwn && document.getElementById("queue") && openCard());
-  if (!place || document.activeElement !== document.body) return;
+  const active = document.activeElement, isThere = active !== document.body && active.checkVisibility();
+  if (!place || isThere) return;
   const title = place.closest(".run:not([open])")?.querySelector("summary");  // a card in it cannot have the focus
   if (!title) place.tabIndex = -1;
   (title ?? place).focus({ preventScroll: true });
