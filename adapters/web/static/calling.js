@@ -23,8 +23,8 @@ function callPerson(before) {
   const done = finishedAt > ended ? rail().finished : "", isCall = asking > was || done;
   if (!(isCall || headline) || !document.hidden) return;  // a card may come after its count: its headline takes the place
   if (isCall && localStorage.getItem(SOUND)) playTone();
-  const waiting = asking === "1" ? "An agent waits for you." : `${asking} agents wait for you.`;
   if (permission() !== "granted") return;
+  const waiting = asking === "1" ? "An agent waits for you." : `${asking} agents wait for you.`;
   const note = new Notification("Signoff", { body: headline ?? (asking > was ? waiting : done), tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
 }

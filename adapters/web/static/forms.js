@@ -1,20 +1,21 @@
 // Sends forms by htmx and shows the answer: the page, a refusal above the form, or that nobody knows what became of it.
 "use strict";
 
-const busy = new Set(), decidedHere = new Set();  // buttons whose form is on its way; ids of cards that the person decides here
+const busy = new Map(), decidedHere = new Set();  // labels of buttons whose form is on its way; ids of cards that the person decides here
 let answered = 0, begun = null;  // forms that were answered; the proposals that were seen when the reply was begun
 
 const contentOf = form => String(new URLSearchParams(new FormData(form)));
 const parsed = text => new DOMParser().parseFromString(text, "text/html");
 const refusalIn = text => parsed(text).querySelector("#alert .alert")?.textContent ?? "That did not work.";
 const selectedCards = () => [...document.querySelectorAll(".pick:checked")].map(each => each.id.slice("pick-".length));
-const nameOf = button => `${button.value} ${button.dataset.label ?? button.textContent}`;
+const nameOf = button => `${button.value} ${busy.get(button) ?? button.textContent}`;
 
 /** Let a button be pressed again, under its own name. */
 function release(button) {
-  if (!busy.delete(button)) return;
-  if (!isAway) button.ariaDisabled = null;
-  button.textContent = button.dataset.label;
+  if (!busy.has(button)) return;
+  button.textContent = busy.get(button);
+  busy.delete(button);
+  button.ariaDisabled = isAway ? "true" : null;
 }
 
 document.addEventListener("htmx:configRequest", ({ detail }) => {
@@ -31,13 +32,12 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   Object.assign(request, { form, buttons, card, shown, written: contentOf(form) });
   if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
   for (const each of buttons) {
-    busy.add(each);
+    busy.set(each, each.textContent);
     each.ariaDisabled = "true";
-    each.dataset.label = each.textContent;
   }
   if (button.dataset.busy) document.getElementById("news").textContent = button.textContent = button.dataset.busy;
   form.addEventListener("input", () => buttons.forEach(release), { once: true });
-  xhr.addEventListener("error", () => noteAway(UNREACHED, UNCONFIRMED));
+  xhr.addEventListener("error", () => noteAway(UNCONFIRMED, true));
   xhr.addEventListener("loadend", () => buttons.forEach(release));
 });
 
@@ -48,7 +48,6 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 });
 document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: request } }) => {
   if (request.was) afterUpdate(request.was, request);
-  request.was = null;
 });
 
 // htmx would push the address of a form's answer; the page keeps its own.
@@ -61,8 +60,7 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   const { form, card } = request, pathOf = address => new URL(address, location.href).pathname;
   answered++;
   request.buttons.forEach(release);
-  if (status === 503) return noteAway(NO_DATABASE, refusalIn(responseText));
-  if (status === 502 || status === 504) return noteAway(UNREACHED, UNCONFIRMED);
+  if (AWAY_STATUSES.includes(status)) return noteAway(status === 503 ? refusalIn(responseText) : UNCONFIRMED, true);
   if (status >= 400) return refuse(form, card, responseText);
   const isHere = [location.pathname, pathOf(request.path)].includes(pathOf(responseURL));
   if (!isHere) location.href = responseURL;

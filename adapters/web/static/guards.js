@@ -5,7 +5,6 @@ const DECIDING = ".acts button:not([type=button]), .lease button, .pop button:no
 const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, FIRST_LINE_PX = 28;
 const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
-const OUT_OF_SIGHT = "This card was out of sight. Read it, then press again.";
 const read = new Set(), controls = new Map();  // hashes of commands that were on the screen; where each control stands, when it came and moved
 let hintTimer = null;
 
@@ -54,7 +53,7 @@ function holdBack(control, isPointer) {
   control.closest("[popover]")?.hidePopover();
   (isUnread ? commandOf(card) : card).scrollIntoView({ block: isUnread ? "center" : "start" });
   settleAgain(card);
-  return hint(isUnread ? UNREAD : OUT_OF_SIGHT);
+  return hint(isUnread ? UNREAD : "This card was out of sight. Read it, then press again.");
 }
 
 /** Say for some seconds why nothing was done. */
@@ -67,10 +66,10 @@ function hint(sentence) {
 
 /** Whether a control may not act yet; a row whose command was not on the screen is opened instead of selected. */
 function isHeld(control, isPointer) {
-  if (!control.matches(".pick")) return holdBack(control, isPointer) || (!isSettled(control, isPointer) && hint(JUST_APPEARED));
-  if (read.has(control.value.split(" ").pop())) return false;
-  document.getElementById(`row-${control.id.slice("pick-".length)}`).click();
-  return hint(UNREAD);
+  const hash = control.matches(".pick") && control.value.split(" ").pop();
+  if (!hash) return holdBack(control, isPointer) || (!isSettled(control, isPointer) && hint(JUST_APPEARED));
+  if (!read.has(hash)) document.getElementById(`row-${control.id.slice("pick-".length)}`).click();
+  return !read.has(hash) && hint(UNREAD);
 }
 
 document.addEventListener("click", event => {

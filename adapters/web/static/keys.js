@@ -87,7 +87,7 @@ document.addEventListener("keydown", event => {
   const isWritten = target.closest?.("input:not(.pick), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
   const isOff = key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)"));
   if (isWritten || isOff || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (!act) typedAt = key.length === 1 ? now : key === "Shift" ? typedAt : -Infinity;
+  if (!act && key !== "Shift") typedAt = key.length === 1 ? now : -Infinity;
   if (!act) return;
   event.preventDefault();
   if (now - typedAt < TEXT_MS) hint("Nothing was done. After typed text keys rest for a second.");

@@ -1,22 +1,21 @@
 // Tells while Signoff or its database cannot be reached. Buttons are off meanwhile; what was typed stays.
 "use strict";
 
-const CHECK_MS = 1400, READING_MS = 4000, AFTER = "What you wrote stays here, and the buttons work again as soon as it answers.";
+const CHECK_MS = 1400, READING_MS = 4000, AWAY_STATUSES = [502, 503, 504], AFTER = "What you wrote stays here, and the buttons work again as soon as it answers.";
 const UNREACHED = `Signoff cannot be reached now. ${AFTER}`, NO_DATABASE = `Signoff cannot reach its database now. ${AFTER}`;
 const UNCONFIRMED = "Signoff cannot be reached: your click is not confirmed. Look whether it took effect before you try again. What you wrote stays here.";
 const banner = Object.assign(document.createElement("div"), { id: "outage", popover: "manual", role: "alert" });  // over the page: nothing moves
 let isAway = false, answeredAt = -Infinity;
 
-/** Show that Signoff is away. `answer`: what became of a click or a form, which is still shown some seconds later. */
-function noteAway(sentence, answer = "") {
-  if (answer) answeredAt = performance.now();
-  if (banner.textContent !== sentence && !isAnswerShown()) banner.textContent = sentence;
-  if (answer) banner.textContent = answer;
-  if (answer || !document.querySelector("[data-passing], [data-reloads]")) banner.showPopover();  // else the page itself says so
+function isAnswerShown() { return performance.now() - answeredAt < READING_MS; }
+
+/** Say that Signoff is away. What became of a click or a form is still shown some seconds later. */
+function noteAway(sentence, isAnswer = false) {
+  if (isAnswer) answeredAt = performance.now();
+  if (banner.textContent !== sentence && (isAnswer || !isAnswerShown())) banner.textContent = sentence;
+  if (isAnswer || !document.querySelector("[data-passing], [data-reloads]")) banner.showPopover();  // else the page itself says so
   switchButtons(true);
 }
-
-function isAnswerShown() { return performance.now() - answeredAt < READING_MS; }
 
 /** Signoff answers: switch the buttons on, and load the page again if it was away. */
 function noteBack() {
@@ -36,7 +35,7 @@ function switchButtons(isOff) {
 /** Ask the server all the time whether it and its database answer. */
 async function checkServer() {
   const { status } = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(CHECK_MS) }).catch(() => ({ status: 502 }));
-  if ([502, 503, 504].includes(status)) noteAway(status === 503 ? NO_DATABASE : UNREACHED);
+  if (AWAY_STATUSES.includes(status)) noteAway(status === 503 ? NO_DATABASE : UNREACHED);
   else noteBack();
   setTimeout(checkServer, CHECK_MS);
 }

@@ -14,12 +14,21 @@ function isChanged(field) {
   return field.value !== field.defaultValue;
 }
 
+/** Change a text only from where it differs, so that what is selected before stays selected. */
+function changeText(text, { data }) {
+  let at = 0;
+  while (at < data.length && text.data[at] === data[at]) at++;
+  if (text.data !== data) text.replaceData(at, text.length, data.slice(at));
+  return false;
+}
+
 /** Whether to draw an element again: not what scripts wrote, nor an open sheet, nor a form of a page that is not live. */
 function beforeNodeMorphed(old, fresh) {
-  if (old.nodeType !== Node.ELEMENT_NODE) return true;
-  const becomesAnother = old.matches("button:not([id])") && nameOf(old) !== nameOf(fresh);
-  if (becomesAnother) release(old);
-  if (becomesAnother && old === document.activeElement) old.blur();
+  if (old.nodeType !== Node.ELEMENT_NODE) return old.nodeType !== Node.TEXT_NODE || changeText(old, fresh);
+  if (old.matches("button:not([id])") && nameOf(old) !== nameOf(fresh)) {  // it becomes another one, without the focus
+    release(old);
+    old.blur();
+  }
   const isOld = !isAnswer && old.matches("#told, #alert, main:not(:has([data-live])), form:has([aria-invalid=true])");
   const isSameTime = old.matches("time:not(.ago)") && old.dateTime === fresh.dateTime;
   return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #sending, #drop, article .pop:popover-open"));
@@ -103,10 +112,8 @@ function afterUpdate(was, { elt, form, card }) {
   const changed = [...labelsNow()].filter(([id, said]) => was.labels.get(id) !== said).pop();
   if (changed) document.getElementById("news").textContent = changed[1];
   if (elt.matches("a")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
-  else {
-    noteLoss(was.meant);
-    comeBack(card || was.focus, card);
-  }
+  else noteLoss(was.meant);
+  comeBack(card || was.focus, card);
   if (form?.matches(".reply") && !document.querySelector("#told > *")) present().scrollIntoView({ block: "end" });
   else if (was.isAtEnd && changed) showNewest();
   noteControls(true);
@@ -122,10 +129,10 @@ function finishDrawing() {
   for (const card of document.querySelectorAll("article[data-hash]")) watcher.observe(commandOf(card));
 }
 
-/** What each entry of the thread says. */
+/** What each entry of the thread says, and an opinion on it. */
 function labelsNow() {
-  const said = each => `${each.ariaLabel ?? each.textContent} ${each.querySelector(".review")?.textContent ?? ""}`;
-  return new Map([...document.querySelectorAll("#thread > *, .run > article")].map(each => [each.id, said(each)]));
+  const entries = [...document.querySelectorAll("#thread > *, .run > article")];
+  return new Map(entries.map(each => [each.id, [each.ariaLabel ?? each.textContent, each.querySelector(".review")?.textContent].join(" ")]));
 }
 
 /** Whether the end of the thread is in view, or almost, or its newest entry fills the middle of the screen. */
@@ -157,11 +164,9 @@ if (home && location.pathname !== new URL(home, location.href).pathname) history
 
 const replyBox = document.querySelector("form.reply");
 if (replyBox) new ResizeObserver(() => document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`)).observe(replyBox);
-document.addEventListener("DOMContentLoaded", () => {
-  finishDrawing();
-  noteControls(true);
-  document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
-  // A thread opens at the card that waits for a decision, also if notes or answers follow it.
-  if (!location.hash) showNewest([...document.querySelectorAll("#thread > article.open")].pop());
-  listen();
-});
+finishDrawing();
+document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
+// A thread opens at the card that waits for a decision, also if notes or answers follow it.
+if (!location.hash) showNewest([...document.querySelectorAll("#thread > article.open")].pop());
+noteControls(true);
+listen();
