@@ -71,18 +71,6 @@ async def test_keys_in_the_sheet_of_a_card_out_of_sight_approve_nothing(ana: Bro
 
 
 @pytest.mark.proves("page:keys-in-sight")
-async def test_a_key_selects_no_card_out_of_sight(ana: BrowserChat, model: ScriptedModel) -> None:
-    await ask(ana, model, "Ada", "Bob", "Cy", "Dan")
-    await expect(cards(ana)).to_have_count(4)
-    ada = await card(ana, "Ada")
-    identity = await ada.article.get_attribute("id") or ""
-    await ana.page.get_by_role("checkbox", name="Select Ada").focus()
-    await scroll_away(ana.page, identity)
-    await ana.page.keyboard.press("Space")  # the key by which one reads on
-    await expect(ana.page.get_by_role("checkbox", name="Select Ada")).not_to_be_checked(timeout=2000)
-
-
-@pytest.mark.proves("page:keys-in-sight")
 async def test_a_line_approves_no_proposal_that_came_out_of_sight(ana: BrowserChat, model: ScriptedModel) -> None:
     for number, letter in enumerate("abcd"):
         model.say(writing(f"{number}.md", "\n".join(f"{letter}{row} {letter}of{row}" for row in range(60))))

@@ -13,12 +13,10 @@ function addFiles(event, { files, items }) {
   if (fit.files.length < files.length) hint(`Not added: folders, and files larger than ${most / 2 ** 20} MB.`);
 }
 
-const showDrop = isShown => { document.getElementById("drop").hidden = !isShown; };
+function showDrop(isShown) { document.getElementById("drop").hidden = !isShown; }
 document.documentElement.classList.add("drops");
 document.addEventListener("dragover", event => {
-  if (!event.dataTransfer.types.includes("Files")) return;
-  event.preventDefault();
-  showDrop(true);
+  if (event.dataTransfer.types.includes("Files")) { event.preventDefault(); showDrop(true); }
 });
 document.addEventListener("dragleave", event => { if (!event.relatedTarget) showDrop(false); });
 document.addEventListener("drop", event => { showDrop(false); addFiles(event, event.dataTransfer); });

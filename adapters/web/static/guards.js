@@ -6,13 +6,11 @@ const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, FIRST_LINE_PX = 28;
 const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
 const read = new Set(), controls = new Map();  // hashes of commands that were on the screen; where each control stands, when it came and moved
-let hintTimer = null;
 
-/** Names a control across updates by its value and its form's hidden fields. */
-function keyOf(control) {
-  const carried = [...(control.form?.querySelectorAll("input[type=hidden]") ?? [])].map(field => field.value);
-  return [control.closest("[popover]")?.id, control.id, control.value, ...carried].join(" ");
-}
+/** Names a control across updates. */
+const keyOf = control => [control.closest("[popover]")?.id, control.id, control.value].join(" ");
+/** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
+const commandOf = card => card.querySelector(".preview pre") ?? card.querySelector(".preview, .arguments") ?? card.querySelector("h2");
 
 /** Note where controls stand, before and after an update. What it moved settles anew: another button may be under the pointer. */
 function noteControls(isUpdated) {
@@ -32,11 +30,6 @@ function settleAgain(place) {
 function isSettled(control, isPointer) {
   const { came, moved } = controls.get(keyOf(control)) ?? { came: Infinity };
   return performance.now() - (isPointer ? Math.max(came, moved) : came) >= SETTLING_MS;
-}
-
-/** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
-function commandOf(card) {
-  return card.querySelector(".preview pre") ?? card.querySelector(".preview, .arguments") ?? card.querySelector("h2");
 }
 
 const boxHeight = document.querySelector("form.reply")?.offsetHeight ?? 0;  // it lies over the page
@@ -59,8 +52,8 @@ function holdBack(control, isPointer) {
 /** Say for some seconds why nothing was done. */
 function hint(sentence) {
   document.getElementById("hint").textContent = sentence;
-  clearTimeout(hintTimer);
-  if (sentence) hintTimer = setTimeout(hint, HELD_MS, "");
+  clearTimeout(hint.timer);
+  if (sentence) hint.timer = setTimeout(hint, HELD_MS, "");
   return true;
 }
 

@@ -3,8 +3,8 @@
 
 const KEYS_OFF = "signoff.keys-off", TEXT_MS = 1000, LOSS_MS = 2000, APPROVE = ".acts button[value^='approve:'].go";
 const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[open] > article.card";
-let typedAt = -Infinity, lostAt = -Infinity;  // when a letter was typed that is no key, and when others decided the card of a key
-let walked = null;  // where j or k led since the last decision
+// When a letter was typed that is no key, when others decided the card that a key was meant for, and where j or k led since the last decision.
+let typedAt = -Infinity, lostAt = -Infinity, walked = null;
 
 const isAsking = id => Boolean(document.getElementById(id)?.querySelector(APPROVE));
 const currentRow = () => document.querySelector("#queue a.entry[aria-current]");

@@ -32,9 +32,10 @@ function switchButtons(isOff) {
   for (const button of document.querySelectorAll("button:not([type=button])")) button.ariaDisabled = isOff ? "true" : null;
 }
 
-/** Ask the server all the time whether it and its database answer. */
+/** Ask the server whether it and its database answer, all the time while the page is in view. */
 async function checkServer() {
-  const { status } = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(CHECK_MS) }).catch(() => ({ status: 502 }));
+  const ask = () => fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(CHECK_MS) }).catch(() => ({ status: 502 }));
+  const { status } = document.hidden && !isAway ? { status: 200 } : await ask();
   if (AWAY_STATUSES.includes(status)) noteAway(status === 503 ? NO_DATABASE : UNREACHED);
   else noteBack();
   setTimeout(checkServer, CHECK_MS);

@@ -2,7 +2,7 @@
 "use strict";
 
 const RETRY_MS = 2000, SLOW_MS = 10_000, SOON_MS = 30, END_PX = 44;
-let shown = 0, isAnswer = false;  // how many pages were drawn; whether what is drawn now answers a form
+let shown = 0, isAnswer = false, pending = null;  // how many pages were drawn; whether what is drawn now answers a form; the next fetch
 
 const present = () => document.getElementById("present");
 const openCard = () => document.querySelector("#thread > article:last-of-type");
@@ -81,7 +81,6 @@ function takePage(detail, request, { status, responseURL }) {
   say("This agent was deleted. Nothing can be decided here any more.");
 }
 
-let pending = null;
 /** Fetch this page again after the changes of a moment; one with drawings, which take many reads, after ten seconds. */
 function refreshSoon() {
   pending ??= setTimeout(() => { pending = null; refresh(); }, document.querySelector("[data-slow]") ? SLOW_MS : SOON_MS);
@@ -162,8 +161,8 @@ function comeBack(id, isOwn) {
 const home = document.querySelector("header[data-refresh]")?.dataset.refresh;
 if (home && location.pathname !== new URL(home, location.href).pathname) history.replaceState(null, "", home);
 
-const replyBox = document.querySelector("form.reply");
-if (replyBox) new ResizeObserver(() => document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`)).observe(replyBox);
+for (const box of document.querySelectorAll("form.reply"))
+  new ResizeObserver(() => document.documentElement.style.setProperty("--box", `${box.offsetHeight}px`)).observe(box);
 finishDrawing();
 document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
 // A thread opens at the card that waits for a decision, also if notes or answers follow it.
