@@ -38,7 +38,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   if (button.dataset.busy) document.getElementById("news").textContent = button.textContent = button.dataset.busy;
   form.addEventListener("input", () => buttons.forEach(release), { once: true });
   xhr.addEventListener("error", () => noteAway(UNCONFIRMED, true));
-  xhr.addEventListener("loadend", () => buttons.forEach(release));
+  xhr.addEventListener("loadend", () => { buttons.forEach(release); if (xhr.status !== 200) decidedHere.delete(card); });
 });
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
@@ -79,7 +79,6 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
 function refuse(form, card, text) {
   const title = document.querySelector("#queue") && !form.closest("[popover]") && document.getElementById(card)?.querySelector("h2");
   const names = [...parsed(text).querySelectorAll("[aria-invalid]")].map(each => each.name || each.querySelector("[name]")?.name);
-  decidedHere.delete(card);
   say((title ? `${title.textContent.trim()}: ` : "") + refusalIn(text));
   for (const each of form.querySelectorAll("input, select, textarea")) each.ariaInvalid = names.includes(each.name) ? "true" : null;
   form.querySelector("[aria-invalid]")?.focus();
