@@ -93,7 +93,7 @@ def person_of(request: web.Request) -> Actor:
 
 def is_sent_by_script(request: web.Request) -> bool:
     """Whether the page's script asked, not the browser: a late answer to it must not undo a new name in the cookie."""
-    return request.headers.get("X-Requested-With") == "fetch"
+    return request.headers.get("HX-Request") == "true"
 
 
 def renamed(person: Actor, name: str) -> Actor:

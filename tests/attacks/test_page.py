@@ -104,7 +104,7 @@ async def test_the_way_to_the_token_stays_on_this_site(guarded: str, path: bytes
     ("path", "answer"),
     [
         pytest.param(path, said, marks=attack("http", f"`{path}` under a foreign host name (DNS rebinding)", said))
-        for path in ("/metrics", "/healthz", "/enter", "/static/workspace.js")
+        for path in ("/metrics", "/healthz", "/enter", "/static/page.js")
         for said in ("403",)
     ],
 )
@@ -120,7 +120,7 @@ def broken(what: str, status: int, *headers: bytes, line: bytes = b"GET / HTTP/1
     return pytest.param(head + b"\r\n\r\n" + body, status, marks=attack("http", what, str(status)), id=what)
 
 
-METRICS, SCRIPT = b"GET /metrics HTTP/1.1", b"GET /static/workspace.js HTTP/1.1"
+METRICS, SCRIPT = b"GET /metrics HTTP/1.1", b"GET /static/page.js HTTP/1.1"
 FORM = b"Content-Type: application/x-www-form-urlencoded"
 PACKED, CHUNKED = (b"Content-Encoding: gzip", b"Content-Length: 4"), b"Transfer-Encoding: chunked"
 ENTER, SAY = b"POST /enter HTTP/1.1", b"POST /me HTTP/1.1"

@@ -26,6 +26,15 @@ async def open_context(browser: Browser, **options: Any) -> BrowserContext:
     return context
 
 
+IS_SETTLED = "control => control.type === 'button' || isSettled(control, true)"
+
+
+async def press_settled(control: Locator) -> None:
+    """Press a button once it takes clicks: one that has just come or moved, and decides, ignores them."""
+    await control.page.wait_for_function(IS_SETTLED, arg=await control.element_handle())
+    await control.click()
+
+
 @dataclass(frozen=True, slots=True)
 class BrowserCard:
     """An article on the page."""
@@ -39,18 +48,18 @@ class BrowserCard:
         opener = "Approve ×N" if "×" in label else label
         await self.page.mouse.move(0, 0)  # what scrolls under a pointer that rests there accepts no click yet
         place = self.page.locator("#top") if label == "Stop" else self.article
-        await place.get_by_role("button", name=opener, exact=True).click()
+        await press_settled(place.get_by_role("button", name=opener, exact=True))
         sheet = self.page.locator("[popover]:popover-open")
         match label:
             case "Edit":
                 for name, value in filled.items():
                     await sheet.get_by_label(name, exact=True).fill(value)
-                await sheet.get_by_role("button", name="Run edited").click()
+                await press_settled(sheet.get_by_role("button", name="Run edited"))
             case "Reject":
                 await sheet.get_by_label("Reason", exact=True).fill(filled["reason"])
-                await sheet.get_by_role("button", name="Reject").click()
+                await press_settled(sheet.get_by_role("button", name="Reject"))
             case _ if "×" in label:
-                await sheet.get_by_role("button", name=label, exact=True).click()
+                await press_settled(sheet.get_by_role("button", name=label, exact=True))
             case _:
                 pass
 

@@ -57,7 +57,7 @@ async def test_a_click_on_a_phone_brings_a_command_below_long_thoughts_into_sigh
     approve, written = chat.page.locator(".card.open .acts .go"), chat.page.locator(".card.open .preview .add")
     assert not await written.evaluate(IS_ON_TOP)
     await approve.click()
-    await expect(chat.page.locator("#news")).to_contain_text("not on the screen")
+    await expect(chat.page.locator("#hint")).to_contain_text("not on the screen")
     assert await written.evaluate(IS_ON_TOP)
     await approve.click()
     await expect(chat.page.get_by_role("article", name="do_nothing")).to_be_visible()

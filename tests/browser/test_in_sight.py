@@ -154,7 +154,7 @@ async def test_a_key_approves_nothing_that_was_scrolled_away_and_brings_it_back(
     await ana.page.evaluate("scrollTo(0, 0)")
     await ana.page.wait_for_function("selector => !(" + IS_IN_SIGHT + ")(selector)", arg=f"{OPEN} .head h2")
     await ana.page.keyboard.press("Enter")
-    await expect(ana.page.locator("#news")).to_have_text("This card was out of sight. Read it, then press again.")
+    await expect(ana.page.locator("#hint")).to_have_text("This card was out of sight. Read it, then press again.")
     await is_in_sight(ana.page, f"{OPEN} .head h2")
     await expect(ana.page.locator(OPEN)).to_contain_text("6.md")
     await approve.focus()

@@ -29,8 +29,7 @@ AGAIN_ON_FOCUS = """() => {
 TYPE_AT_ONCE = """text => {
     for (const key of text) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 }"""
-SETTLED = """() => [...document.querySelectorAll(".acts .go")].every(
-    each => !each.ariaDisabled && performance.now() - (seen.get(keyOf(each))?.appeared ?? -Infinity) >= SETTLING_MS)"""
+SETTLED = "() => [...document.querySelectorAll('.acts .go')].every(each => !each.ariaDisabled && isSettled(each, true))"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -128,7 +127,7 @@ async def test_a_key_brings_a_card_that_is_out_of_sight_back_instead_of_approvin
     await ana.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     await ana.page.evaluate("document.getElementById('thread').style.marginTop = '3000px'")
     await press(ana, "a")
-    await expect(ana.page.locator("#news")).to_have_text("This card was out of sight. Read it, then press again.")
+    await expect(ana.page.locator("#hint")).to_have_text("This card was out of sight. Read it, then press again.")
     await expect(ana.page.locator(".card.open")).to_have_count(1)
 
 

@@ -172,10 +172,8 @@ async def test_a_page_goes_on_after_its_stream_was_answered_with_an_error(
     ana: BrowserChat, database: DatabaseSwitch, model: ScriptedModel
 ) -> None:
     """As by a process that waits for the database, or by a proxy while Signoff restarts."""
-    refused = list[str]()
 
     async def refuse(route: Route) -> None:
-        refused.append(route.request.url)
         await route.fulfill(status=503, body="The database is away.")
 
     await ana.new_agent("Clerk", "writes", "Write a file")
@@ -183,9 +181,9 @@ async def test_a_page_goes_on_after_its_stream_was_answered_with_an_error(
     database.is_off = True
     await ana.page.reload()
     await expect(ana.page.get_by_text(AWAY)).to_be_visible()
-    database.is_off = False
+    async with ana.page.expect_response(lambda answer: answer.url.endswith("/events") and answer.status == 503):
+        database.is_off = False
     await expect(ana.page.get_by_role("heading", name="Clerk")).to_be_visible()
-    assert refused
     await ana.page.unroute("**/events")
     async with ana.page.expect_response(lambda answer: answer.url.endswith("/events") and answer.status == 200):
         pass

@@ -24,17 +24,6 @@ IS_STILL = """() => {
     return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(scrollY === at))));
 }"""
 
-# The page takes an update with one more turn right after the one that it scrolled for.
-ADD_TWO_TURNS = """() => {
-    for (const mark of ["y", "z"]) {
-        const fresh = new DOMParser().parseFromString(document.documentElement.outerHTML, "text/html");
-        const turn = fresh.querySelector("#thread > :last-child").cloneNode(true);
-        turn.id += mark;
-        fresh.getElementById("thread").append(turn);
-        take(fresh.documentElement.outerHTML);
-    }
-}"""
-
 
 @pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
 async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
@@ -97,17 +86,6 @@ async def test_who_reads_further_up_stays_there_when_the_agent_goes_on(ana: Brow
     await ana.asks("do_nothing")
     await ana.page.wait_for_function(IS_STILL)
     assert await ana.page.evaluate("scrollY") < 20, "only the layout of the header may shift a little"
-
-
-async def test_the_end_is_followed_through_updates_that_come_at_once(ana: BrowserChat, model: ScriptedModel) -> None:
-    steps = [writing(f"{number}.md", "one") for number in range(4)]
-    model.say(*steps)
-    await ana.new_agent("Clerk", "writes", "Write some files")
-    await approve(ana, "write_to_file", len(steps))
-    await comes_above_the_box(ana.page, STOP)
-    await ana.page.wait_for_function(IS_STILL)
-    await ana.page.evaluate(ADD_TWO_TURNS)
-    await comes_above_the_box(ana.page, STOP)
 
 
 async def test_the_sign_of_thinking_is_round_beside_a_text_of_several_lines(

@@ -71,18 +71,6 @@ async def test_keys_in_the_sheet_of_a_card_out_of_sight_approve_nothing(ana: Bro
 
 
 @pytest.mark.proves("page:keys-in-sight")
-async def test_a_key_selects_no_card_out_of_sight(ana: BrowserChat, model: ScriptedModel) -> None:
-    await ask(ana, model, "Ada", "Bob", "Cy", "Dan")
-    await expect(cards(ana)).to_have_count(4)
-    ada = await card(ana, "Ada")
-    identity = await ada.article.get_attribute("id") or ""
-    await ana.page.get_by_role("checkbox", name="Select Ada").focus()
-    await scroll_away(ana.page, identity)
-    await ana.page.keyboard.press("Space")  # the key by which one reads on
-    await expect(ana.page.get_by_role("checkbox", name="Select Ada")).not_to_be_checked(timeout=2000)
-
-
-@pytest.mark.proves("page:keys-in-sight")
 async def test_a_line_approves_no_proposal_that_came_out_of_sight(ana: BrowserChat, model: ScriptedModel) -> None:
     for number, letter in enumerate("abcd"):
         model.say(writing(f"{number}.md", "\n".join(f"{letter}{row} {letter}of{row}" for row in range(60))))
@@ -131,7 +119,7 @@ async def test_a_key_approves_no_card_of_which_only_the_last_pixels_are_left(
     await ana.page.keyboard.press("Enter")
     await ana.page.evaluate("refresh()")
     await expect(cards(ana)).to_have_count(4, timeout=3000)
-    await expect(ana.page.locator("#news")).to_have_text("This card was out of sight. Read it, then press again.")
+    await expect(ana.page.locator("#hint")).to_have_text("This card was out of sight. Read it, then press again.")
 
 
 async def is_seen(element: Locator) -> bool:

@@ -162,6 +162,25 @@ async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: S
     assert await ana.page.title() == "(1) Clerk · #general · Signoff"
 
 
+async def test_no_page_breaks_its_own_policy_or_logs_an_error(ana: BrowserChat, model: ScriptedModel) -> None:
+    logged = list[str]()
+    ana.page.on(
+        "console", lambda message: logged.append(message.text) if message.type in ("error", "warning") else None
+    )
+    ana.page.on("pageerror", lambda error: logged.append(str(error)))
+    model.say(writing("a.txt", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    thread = ana.page.url
+    await ana.page.goto(ana.base)
+    await ana.page.locator("#queue a.entry").click()
+    await (await ana.asks("write_to_file")).press("Reject", reason="Another name")
+    await expect(ana.page.locator("#outcomes")).to_contain_text("rejected by @ana")
+    for place in (thread, f"{thread}/glance", f"{thread}/memory", f"{ana.base}/c/web/local/general/new"):
+        await ana.page.goto(place)
+        await ana.page.evaluate("refresh()")
+    assert logged == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 async def test_nothing_is_wider_than_the_page(

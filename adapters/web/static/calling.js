@@ -1,45 +1,37 @@
-// Calls the person, while the page is not in view, when more agents need approval or an agent of theirs is done: by the page's title and icon, and after
-// a click on "Notify me" by a notification of the browser. It names the agent and the command, never its arguments. A
-// sound is off until somebody switches it on in this browser.
+// Calls the person while the page is not in view, when more agents need approval or one of theirs is done: by the title and
+// the icon, by a sound, and by a notification that names the agent and the command, never its arguments.
 "use strict";
 
-const canNotify = "Notification" in window, SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35;
-const soundOn = document.getElementById("sound-on");
-let asking = countAsking(), finishedAt = newestEnd();
-
-function countAsking() { return Number(document.getElementById("rail")?.dataset.asking || 0); }
-
-/** When the newest of the person's agents that are done ended; "" if none did. */
-function newestEnd() { return document.getElementById("rail")?.dataset.finishedAt ?? ""; }
+const SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35, rail = () => document.getElementById("rail").dataset;
+const permission = () => window.Notification?.permission;
+let { asking, finishedAt = "" } = rail();
 
 /** Show the button only while the browser would ask for the permission. */
-function offerToNotify() {
-  document.documentElement.classList.toggle("offers", canNotify && Notification.permission === "default");
+function offerToNotify() { document.documentElement.classList.toggle("offers", permission() === "default"); }
+
+/** What waits on this page: its rows, or in a thread its cards that ask, each with its headline. */
+function waitingNow() {
+  const places = document.querySelectorAll(document.getElementById("queue") ? "#queue li" : ".card:is(.open, .asks)");
+  return new Map([...places].map(each => [each.id, each.dataset.headline ?? each.ariaLabel]));
 }
 
-/** Take the title and the icon of a page that was fetched, and notify. `headlines`: of its cards that have begun to ask. */
-function callPerson(fresh, headlines) {
-  document.title = fresh.title;
-  const icon = document.querySelector("link[rel=icon]"), href = fresh.querySelector("link[rel=icon]").getAttribute("href");
-  if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
-  const before = asking, ended = finishedAt;
-  asking = countAsking();
-  finishedAt = newestEnd();
-  const done = finishedAt > ended ? document.getElementById("rail").dataset.finished : "";
-  const isCall = asking > before || done;
-  if (!(isCall || headlines.length) || !document.hidden) return; // a card may come after its count: its headline takes the place
+/** Show in the icon whether somebody waits, and call the person if something waits that did not wait before. */
+function callPerson(before) {
+  const was = Number(asking), ended = finishedAt, [headline] = [...waitingNow()].filter(([id]) => !before.has(id)).map(each => each[1]);
+  ({ asking, finishedAt = "" } = rail());
+  document.querySelector("link[rel=icon]").href = `/static/icon${asking > 0 ? "-due" : ""}.svg`;
+  const done = finishedAt > ended ? rail().finished : "", isCall = asking > was || done;
+  if (!(isCall || headline) || !document.hidden) return;  // a card may come after its count: its headline takes the place
   if (isCall && localStorage.getItem(SOUND)) playTone();
-  if (!canNotify || Notification.permission !== "granted") return;
-  const body = headlines[0] || (asking <= before ? done : asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
-  const note = new Notification("Signoff", { body, tag: "asking" });
+  if (permission() !== "granted") return;
+  const waiting = asking === "1" ? "An agent waits for you." : `${asking} agents wait for you.`;
+  const note = new Notification("Signoff", { body: headline ?? (asking > was ? waiting : done), tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
 }
 
 /** A short tone that fades out. */
 function playTone() {
-  const audio = new AudioContext(), tone = audio.createOscillator(), volume = audio.createGain();
-  tone.frequency.value = TONE_HZ;
-  volume.gain.setValueAtTime(0.2, audio.currentTime);
+  const audio = new AudioContext(), tone = new OscillatorNode(audio, { frequency: TONE_HZ }), volume = new GainNode(audio, { gain: 0.2 });
   volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + TONE_SECONDS);
   tone.connect(volume).connect(audio.destination);
   tone.addEventListener("ended", () => audio.close());
@@ -47,12 +39,6 @@ function playTone() {
   tone.stop(audio.currentTime + TONE_SECONDS);
 }
 
-soundOn.checked = Boolean(localStorage.getItem(SOUND));
-soundOn.addEventListener("change", () => {
-  if (!soundOn.checked) return localStorage.removeItem(SOUND);
-  localStorage.setItem(SOUND, "1");
-  playTone(); // so that people hear what they chose; browsers allow a sound only after a click
-});
 document.addEventListener("click", async event => {
   if (event.target.id !== "notify") return;
   const answer = await Notification.requestPermission();

@@ -1,200 +1,109 @@
-// Single keys: they move between cards, press the buttons of the card in focus, as a click there would, and search.
+// Single keys move between rows or cards, press the buttons of the card in focus as a click there would, and search.
 "use strict";
 
-const KEYS_OFF = "signoff.keys-off", TYPED_IN = "input:not(.pick), textarea, select, [contenteditable]";
-const CONTROLS = "a, button, input, label, select, summary, textarea";
+const KEYS_OFF = "signoff.keys-off", TEXT_MS = 1000, LOSS_MS = 2000, APPROVE = ".acts button[value^='approve:'].go";
 const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[open] > article.card";
-const APPROVE = ".acts > button[value^='approve:'].go";
+// When a letter was typed that is no key, when others decided the card that a key was meant for, and where j or k led since the last decision.
+let typedAt = -Infinity, lostAt = -Infinity, walked = null;
 
-const focusedCard = () => document.activeElement?.closest?.("article.card");
-let meant = null;   // the id of the card that asked when the person turned to it: by the focus, by the pointer, as the only one
-let walked = null;  // what names the card, or the entry of several, to which j or k led
-const decidedHere = new Set();  // ids of cards that the person decides on this page
+const isAsking = id => Boolean(document.getElementById(id)?.querySelector(APPROVE));
+const currentRow = () => document.querySelector("#queue a.entry[aria-current]");
+const stopInFocus = () => document.activeElement.closest(STOPS);
 
-/** The card that a key decides on: the one in focus if it asks. In a thread the only one that does, unless one walked to another. */
+/** The card that a key decides on: the one in focus; in a thread the only one that asks, unless one walked to another. */
 function askingCard() {
-  const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE)), focused = focusedCard();
-  if (asking.includes(focused)) return focused;
-  const isAlone = asking.length === 1 && !document.querySelector("[data-list]");
-  const stop = document.activeElement?.closest(STOPS);
-  return isAlone && !(stop && nameOfStop(stop) === walked) ? asking[0] : null;
+  const asking = [...document.querySelectorAll("article.card")].filter(card => isAsking(card.id));
+  const isAlone = asking.length === 1 && !document.getElementById("queue") && !(walked && walked === stopInFocus());
+  return asking.find(card => card === stopInFocus()) ?? (isAlone ? asking[0] : null);
 }
 
-/** The id of a card; of an entry of several commands, in which the title has the focus, that of the entry. */
-function nameOfStop(stop) { return stop.id || stop.parentElement.id; }
-
-/** The person turned to a card, or away from all. */
-function turnTo(card) {
-  if (!card || card.id !== meant) meant = (card?.querySelector(APPROVE) ? card : askingCard())?.id ?? null;
+/** The ids of the cards that a key may be meant for. */
+function meantCards() {
+  const card = askingCard();
+  return (card ? [card] : [...document.querySelectorAll("article.card")]).map(each => each.id).filter(isAsking);
 }
 
-/** Whether a card asks this person. */
-function isAsking(id) { return Boolean(document.getElementById(id)?.querySelector(APPROVE)); }
-
-/** A person who turned to no card sees the only one that asks. Call it after every change of the page. */
-function turnToOnly() {
-  const isFree = !meant || (isDecidedByPerson(meant) && !isAsking(meant)), card = isFree && askingCard();
-  if (!card) return;
-  meant = card.id;
-  settleForKeys(card);
+/** Remember when somebody else decided such a card. */
+function noteLoss(ids) {
+  const me = document.getElementById("me").defaultValue, said = id => document.getElementById(id)?.ariaLabel ?? "";
+  if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).endsWith(` by @${me}`))) return;
+  lostAt = performance.now();
+  hint("That card does not ask you any more.");
 }
 
-/** Whether the card that the person turned to asks them no more, as somebody else decided it: a key may still be meant for it. */
-function isOver() { return meant && !isDecidedByPerson(meant) && !isAsking(meant); }
-
-/** Whether this person decided a card: here, or as the card itself says by a line, in another window, or by a click whose answer was lost. */
-function isDecidedByPerson(id) {
-  const name = document.getElementById("me")?.defaultValue, said = document.getElementById(id)?.getAttribute("aria-label") ?? "";
-  return decidedHere.has(id) || (name && !isAsking(id) && said.endsWith(` by @${name}`));
+/** Put the focus on a card, from its beginning, or on a row. */
+function goTo(place) {
+  if (!place) return hint("There is no card here.");
+  if (place.matches("article")) place.tabIndex = -1;
+  walked = place;
+  place.focus({ preventScroll: true });
+  currentRow()?.scrollIntoView({ block: "nearest" });
+  place.scrollIntoView({ block: place.matches("a") ? "nearest" : "start" });
 }
 
-/** Say that the card which the person turned to is decided; call it before a card leaves the page. */
-function noteLoss(card) {
-  if (card.id === meant && !decidedHere.has(meant)) hint(`${titleOfCard(card)} asks no more.`);
-}
-
-document.addEventListener("focusin", event => { if (event.target.id !== "main") turnTo(focusedCard()); });
-document.addEventListener("pointerdown", event => turnTo(event.target.closest?.("article.card")));
-
-/** Move the focus to the next or previous card and show it from its beginning. */
+/** To the next or previous card; in the list first to the one that is open, then by its row to the next one. */
 function walk(step) {
-  if (document.getElementById("queue")) return walkRows(step);
-  const cards = [...document.querySelectorAll(STOPS)], at = placeAmong(cards, step);
-  const there = cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
-  if (!there) return hint("There is no card here.");
-  if (!isInSight(there)) settleAgain(there);
-  if (there.matches("article")) there.tabIndex = -1;
-  walked = nameOfStop(there);
-  there.focus({ preventScroll: true });
-  noteScriptScroll();
-  there.scrollIntoView({ block: "start" });
-}
-
-/** The index of the card in focus; without one, that from which a step leads to an end. */
-function placeAmong(cards, step) {
-  const at = cards.indexOf(document.activeElement?.closest(STOPS));
-  return at < 0 && step < 0 ? cards.length : at;
+  const row = currentRow(), card = openCard(), stops = [...document.querySelectorAll(row ? "#queue a.entry" : STOPS)];
+  const at = stops.indexOf(row ?? stopInFocus()), last = stops.length - 1;
+  const there = stops[Math.min(Math.max(at < 0 && step < 0 ? last : at + step, 0), last)];
+  const isOpen = row && card?.checkVisibility() && (there === row || (step > 0 && !card.contains(document.activeElement)));
+  if (isOpen || !row) return goTo(isOpen ? card : there);
+  document.activeElement.blur();  // a key that follows at once is not for the card that goes
+  there.click();
 }
 
 /** Press what a key stands for on a card, or say why not. */
 function press(label, selector) {
   const card = askingCard(), control = selector === ".pick" && card ? document.getElementById(`pick-${card.id}`) : card?.querySelector(selector);
-  if (!control) return hint(whyNot(label, selector));
-  if (control.disabled) return hint("Your decision is being sent.");
-  if (control.matches(".pick") && !isSettledForKeys(card)) return hint(JUST_APPEARED);
-  control.click();
-  focusIn(control.popoverTargetElement);
+  if (control?.ariaDisabled === "true") return hint("Your decision is being sent.");
+  if (control) return control.click();
+  if (stopInFocus()) return hint(`There is no ${label} on this card.`);
+  hint(document.querySelector(APPROVE) ? "Which card? Press j or k to go to one." : "No card here asks for your approval.");
 }
 
-/** Move the focus to the button that approves the selected cards; return whether there are any. */
-function goToSelected() {
-  const number = document.querySelectorAll(".pick:checked").length;
-  if (!number) return false;
+/** Approve the card; with cards selected, go to the button that approves them. */
+function approve() {
+  const number = selectedCards().length;
+  if (!number) return press("Approve", APPROVE);
   document.querySelector("[data-selected]").focus();
   hint(`Enter approves ${number === 1 ? "the selected card" : `the ${number} selected cards`}. To decide on one alone, take it out with x.`);
-  return true;
-}
-
-/** Why a key presses nothing. */
-function whyNot(label, selector) {
-  if (focusedCard()) return `There is no ${label} on this card.`;
-  if (!document.querySelector(APPROVE)) return "No card here asks for your approval.";
-  return document.querySelector(selector) ? "Which card? Press j or k to go to one." : `There is no ${label} here.`;
-}
-
-/** Put the focus where a person writes in an open sheet, or on the sheet, so that no button takes what is typed. */
-function focusIn(sheet) {
-  if (!sheet?.matches(":popover-open") || sheet.contains(document.activeElement)) return;
-  const field = sheet.querySelector("textarea, select, input:not([type=hidden], [type=number])");
-  if (!field) sheet.tabIndex = -1;
-  (field || sheet).focus();
 }
 
 /** Put the focus where one searches; a narrow screen hides the box in the navigation. */
 function openSearch() {
-  const box = document.getElementById("words") || document.getElementById("find"), rail = box?.closest("#rail");
-  if (rail && !rail.checkVisibility()) rail.showPopover();
-  box?.focus();
-  box?.select();
+  const box = document.getElementById("words") ?? document.getElementById("find");
+  if (!box.checkVisibility()) document.getElementById("rail").showPopover();
+  box.select();
 }
 
 const KEYS = {
-  j: () => walk(1),
-  k: () => walk(-1),
-  a: () => goToSelected() || press("Approve", APPROVE),
-  e: () => press("Edit", "[popovertarget^='edit-']"),
-  r: () => press("Reject", "[popovertarget^='reject-']"),
-  x: () => press("checkbox", ".pick"),
-  "/": openSearch,
-  "?": () => document.getElementById("keys").togglePopover(),
+  "j": () => walk(1), "k": () => walk(-1), "/": openSearch, "?": () => document.getElementById("keys").togglePopover(),
+  "a": approve, "e": () => press("Edit", "[popovertarget^='edit-']"), "r": () => press("Reject", "[popovertarget^='reject-']"),
+  "x": () => press("checkbox", ".pick"),
 };
 
-document.addEventListener("click", event => {
-  const opener = event.target.closest?.("article.card [popovertarget]"), sheet = opener?.popoverTargetElement;
-  if (!sheet || opener.popoverTargetAction === "hide") return;
-  if (event.detail > 1 && sheet.matches(":popover-open")) {  // a double click opens it too
-    event.preventDefault();
-    focusIn(sheet);
-  } else sheet.addEventListener("toggle", () => focusIn(sheet), { once: true });
+document.addEventListener("keydown", event => {
+  const { key, target } = event, act = KEYS[key], now = performance.now();
+  const isWritten = target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
+  const isOff = key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)"));
+  if (isWritten || isOff || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!act && key !== "Shift") typedAt = key.length === 1 ? now : -Infinity;
+  if (!act) return;
+  event.preventDefault();
+  if (now - typedAt < TEXT_MS) hint("Nothing was done. After typed text keys rest for a second.");
+  else if ("aerx".includes(key) && now - lostAt < LOSS_MS) hint("That card does not ask you any more. Nothing was done.");
+  else act();
 });
+
+// An open sheet has the focus where a person writes, or as a whole, so that no button takes what is typed.
+document.addEventListener("toggle", ({ target }) => {
+  if (!target.matches("article .pop:popover-open")) return;
+  target.tabIndex = -1;
+  (target.querySelector("textarea, select, input:not([type=hidden], [type=number])") ?? target).focus();
+}, true);
 
 // The second press of a double click may meet the sheet that the first one has opened over the button.
 document.addEventListener("mousedown", event => {
-  const isOnSheet = event.target.closest?.("article.card .pop") && !event.target.closest(CONTROLS);
+  const isOnSheet = event.target.closest?.("article .pop") && !event.target.closest("button, input, label, select, textarea");
   if (event.detail > 1 && isOnSheet) event.preventDefault();
 });
-
-// Enter on a checkbox would send the form of all that are selected.
-document.addEventListener("keydown", event => { if (event.key === "Enter" && event.target.matches?.(".pick")) event.preventDefault(); });
-
-// In a sheet Enter is a line end, and Ctrl+Enter or Cmd+Enter presses its button, as a click would.
-document.addEventListener("keydown", event => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("article.card .pop :is(textarea, input)")) return;
-  event.preventDefault();
-  event.target.form.querySelector("button:not([type=button])").click();
-});
-
-const AFTER_TEXT = "Nothing was done. After typed text keys rest for two seconds.";
-const AFTER_LOSS = "Nothing was done. After a card that others decided keys rest for two seconds, as you may be typing a reason.";
-const TEXT_PAUSE = 2000, TEXT_ENDS = ["Enter", "Tab", "Escape"], DECISIVE = "aerx";  // ms
-let typedAt = -TEXT_PAUSE, isAfterLoss = false;
-
-/** Whether a key is a letter in a field, or a command that people would not give in the middle of a text they type. */
-function isInText(event) {
-  const isWritten = event.target.closest?.(TYPED_IN) || event.isComposing, continues = event.timeStamp - typedAt < TEXT_PAUSE;
-  const isLetter = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (isLetter && (isWritten || !KEYS[event.key])) [typedAt, isAfterLoss] = [event.timeStamp, false];
-  if (TEXT_ENDS.includes(event.key)) typedAt = -TEXT_PAUSE;
-  return isWritten || (continues && DECISIVE.includes(event.key));
-}
-
-/** Whether the keys are switched off, or a sheet is open, in which one writes. */
-function isKeyless(key) { return key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)")); }
-
-document.addEventListener("keydown", event => {
-  const isTyped = isInText(event), { key } = event, act = KEYS[key], isDecisive = DECISIVE.includes(key);
-  const isElsewhere = event.target.closest?.(TYPED_IN) || event.isComposing || event.ctrlKey || event.metaKey || event.altKey;
-  if (isElsewhere || event.repeat || isKeyless(key)) return;
-  hint("");
-  if (!act && KEYS[key.toLowerCase()] && event.getModifierState("CapsLock")) return hint("Caps Lock is on: keys do nothing.");
-  if (!act) return;
-  event.preventDefault();
-  if (isTyped) return hint(isAfterLoss ? AFTER_LOSS : AFTER_TEXT);
-  if (isOver()) {
-    meant = walked = null;
-    turnToOnly();
-    [typedAt, isAfterLoss] = [event.timeStamp, true];  // it may begin a reason, the rest of which is no command either
-    hint(`That card does not ask you any more.${isDecisive ? " Nothing was done." : ""}`);
-    if (isDecisive) return;
-  }
-  act();
-});
-
-document.documentElement.classList.add("has-keys");
-const keysOn = document.getElementById("keys-on");
-keysOn.checked = !localStorage.getItem(KEYS_OFF);
-keysOn.addEventListener("change", () => {
-  if (keysOn.checked) localStorage.removeItem(KEYS_OFF);
-  else localStorage.setItem(KEYS_OFF, "1");
-});
-turnToOnly();

@@ -103,7 +103,7 @@ async def test_the_cookie_stays_on_this_site_and_away_from_scripts(base: str) ->
 
 
 async def test_an_answer_to_the_pages_script_sets_no_cookie(base: str) -> None:
-    headers = {"X-Requested-With": "fetch"}
+    headers = {"HX-Request": "true"}
     async with ClientSession() as session, session.get(base, headers=headers) as answer:
         assert answer.status == 200
         assert "Set-Cookie" not in answer.headers

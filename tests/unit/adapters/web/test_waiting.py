@@ -234,7 +234,7 @@ async def test_a_decision_and_a_selection_keep_the_filter(base: str, ana: PageCh
     async with ana.session.get(f"{base}/?class=write&mine=1") as answer:
         page = await answer.text()
     assert 'name="to" value="/?class=write&amp;mine=1&amp;open=' in page
-    action = re.search(r'id="selected" method="post" action="([^"]+)"', page)
+    action = re.search(r'id="selected" method="post" hx-boost="true" action="([^"]+)"', page)
     assert action
     assert action[1] == "/approve?class=write&amp;mine=1"
     (name, value), *_ = (await picks(ana)).items()
