@@ -33,7 +33,7 @@ OTHER_ROWS, MIN_FOLDED_ROWS = 12, 10  # of a card besides its preview; of a prev
 LEASE_KEY = " · y -N next N"
 PROPOSED = f"y approve{LEASE_KEY} · n reject · e edit · s self-review · x stop · ? help\nwords reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · x stop · ? help"
-LEASE_HELP = "y -N, y N  this command and the next ones run without asking, N in total\n"
+LEASE_HELP = "y -N, y N  approves this command and the next ones, N in total\n"
 PROPOSED_HELP = f"""y, yes    the command runs as shown
 {LEASE_HELP}n, no     the command does not run; at a keyboard you are asked for the reason
 e         edit the arguments, then it runs
@@ -126,7 +126,7 @@ def keys_of(turn: Turn, *, can_approve_more: bool = True) -> str:
 
 def help_of(turn: Turn, *, covered: str = "") -> str:
     """What the keys do; `covered`: what `y -N` covers, "" if it is not offered."""
-    lease = f"{LEASE_HELP}          {covered.partition('. ')[2]}\n" if covered else ""
+    lease = f"{LEASE_HELP}          {covered}\n" if covered else ""
     return INTERRUPTED_HELP if turn.state == "interrupted" else PROPOSED_HELP.replace(LEASE_HELP, lease)
 
 

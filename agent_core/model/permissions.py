@@ -44,6 +44,10 @@ class Lease:
     limits: LeaseLimits = NO_LIMITS
     spent_before: Decimal = FREE
 
+    def __str__(self) -> str:
+        """Whose it is and how many commands it was for: `@Ana’s ×5`."""
+        return f"{self.granted_by.in_full}’s ×{self.total}"
+
     def covers(self, turn: Turn) -> bool:
         """Whether it covers the turn's classes and source. Only an unattended one covers the end of the work."""
         if not set(turn.risks) <= set(self.classes) or turn.always_asks:

@@ -278,7 +278,7 @@ class AgentDecisions(TransactionalService):
                 raise NotPossible(f"{agent.name} has no approval for more commands.")
             if agent.lease.granted_by.id != origin.by.id:
                 require_may_decide(agent, origin.by, "revoke approvals here")
-            self.announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")
+            self.announce(work, agent, "lease ended", f"{origin.by} revoked {agent.lease}.")
             return replace(agent, lease=None)
 
         return await self.change(agent_id, origin, "revoked", change)

@@ -237,7 +237,7 @@ async def test_a_reply_while_it_rests_is_kept_with_a_reaction_and_answered_with_
         await (await chat.asks("write_to_file")).press("Stop")
         await office.said("stopped by @ana")
         await chat.says("Later then")
-        answer = await office.told(office.ana, "Saved: it reads this once somebody resumes it")
+        answer = await office.told(office.ana, "reads it when you resume")
         await office.slack.until(lambda: bool(office.slack.calls_of("reactions.add")))
         assert office.slack.calls_of("reactions.add")[-1].arguments["name"] == "eyes"
         await office.ana.clicks(answer, "Resume")

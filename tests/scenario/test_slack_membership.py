@@ -94,4 +94,4 @@ async def test_home_lists_nothing_and_says_why_while_slack_does_not_tell_who_is_
         office.slack.fails("users.conversations", error="missing_scope")
         home = await home_with(office, office.ana, "Slack did not tell which channels you are in")
         assert "Clerk" not in text_of(home)
-        await home_with(office, office.ana, "Clerk waits for a decision")
+        await home_with(office, office.ana, "Clerk needs approval")

@@ -81,5 +81,5 @@ async def test_discord_deletes_the_offer_to_resume_when_the_agent_resumes(tmp_pa
         await ana.asks("write_to_file")
         await ana.says("!stop")
         await ana.says("nice")
-        await pressed(ana.person, await guild.message("Noted. Clerk is stopped"), "Resume")
-        await guild.until(lambda: not any("Noted." in said(each) for each in guild.said()))
+        await pressed(ana.person, await guild.message("Saved. Clerk is stopped"), "Resume")
+        await guild.until(lambda: not any("Saved." in said(each) for each in guild.said()))

@@ -94,8 +94,8 @@ def _show_all(turn_id: TurnId) -> str:
 def _times(several: Sequence[Button], covered: tuple[str, str]) -> ui.Select[ui.LayoutView]:
     """The menu for the N of Approve ×N. Options say what they cover, because Discord has no confirmation dialog."""
     turn_id = TurnId(several[0].subject)
-    covers, asks = (cut(text, MAX_DESCRIPTION) or None for text in covered)
-    options = [discord.SelectOption(label=each.label, value=str(each), description=covers) for each in several]
+    runs, left_out = (cut(text, MAX_DESCRIPTION) for text in (f"Without asking: {covered[0]}", f"Not: {covered[1]}"))
+    options = [discord.SelectOption(label=each.label, value=str(each), description=runs) for each in several]
     other = ViewButton("another number", turn_id, shown=several[0].shown)
-    options.append(discord.SelectOption(label=other.label, value=str(other), description=asks))
+    options.append(discord.SelectOption(label=other.label, value=str(other), description=left_out))
     return ui.Select(custom_id=f"times:{turn_id}", placeholder=APPROVE_N, options=options)

@@ -28,7 +28,6 @@ from agent_core.model.turn import Turn
 from agent_core.text.lines import counted, quoted
 
 MAX_PLAN, MAX_ENDED_SAYS = 2_000, 298  # within the limits of both platforms
-NO_ARGUMENTS = "No arguments."
 MORE_IN_CARD = f"… There is more: {OPEN_CARD} shows it."
 
 
@@ -46,7 +45,7 @@ def card_screen(
     """
     card = turn_card(agent, turn, continuous_limit)
     above = [TurnList(tuple(earlier))] if earlier else []
-    footer = (_which(card), card.risk, *card.footer, card.lease, model_text(agent, model))
+    footer = (one_line(card.command), card.risk, *card.footer, card.lease, model_text(agent, model))
     rule = ViewButton("always allow", turn.id, shown=turn.control_hash)
     openings = (*((rule,) if suggests_rules(agent, turn) else ()), *_openings(card))
     controls = Controls(agent=agent, card=card, turn=turn, openings=openings, earlier=tuple(earlier))
@@ -75,7 +74,7 @@ def folded_screen(agent: Agent, lines: Sequence[TurnLine]) -> Screen:
 
 def bare_card(card: Card, *, shows_all: bool) -> tuple[Piece, ...]:
     """The card without thoughts and buttons. `shows_all`: whether a button beside it can show the whole command."""
-    return _described(card, (_which(card), card.risk, *card.footer), has_thoughts=False, shows_all=shows_all)
+    return _described(card, (one_line(card.command), card.risk, *card.footer), has_thoughts=False, shows_all=shows_all)
 
 
 def facts_of(card: Card, more: Text | None = None) -> Facts:
@@ -86,10 +85,6 @@ def facts_of(card: Card, more: Text | None = None) -> Facts:
         facts.insert(0, Fact(one_line(preview.title) or "Preview", preview.body, language=language, is_block=True))
     show_all = ViewButton("show all", card.turn)
     return Facts(tuple(facts), more or Text(words=(CUT_TO_FIT,), button=show_all))
-
-
-def _which(card: Card) -> str:
-    return f"turn {card.number} · {one_line(card.command)}"
 
 
 def footer_text(card: Card) -> str:
@@ -104,17 +99,15 @@ def _described(
     show_all = ViewButton("show all", card.turn)
     is_asked = card.state_parts == WAITS
     sign = STATE_SIGNS[card.tone]
-    head = Heading(text=card.action, sign=sign, state=card.standing_parts, opens=show_all, is_asked=is_asked)
+    head = Heading(text=card.action, sign=sign, state=card.state_parts, opens=show_all, is_asked=is_asked)
     notes = [Text(words=(one_line(text),), role="remark", opens=show_all) for text in (card.remark, card.edits) if text]
     ends = Text(words=(" · ".join(filter(None, footer)),), role="footer", style="small", opens=show_all)
     if card.tone in ("open", "busy"):
         more = None if shows_all else Text(words=(MORE_IN_CARD,), style="small")
         outcome = _output(card, is_ended=False)
         thoughts = _thoughts(card, is_short=not has_thoughts)
-        facts: Piece = facts_of(card, more)
-        if not (card.arguments_shown or card.preview):
-            facts = Text(words=(NO_ARGUMENTS,), style="small", role="short")
-        return (head, *thoughts, facts, *notes, *outcome, ends)
+        facts = [facts_of(card, more)] if card.arguments_shown or card.preview else []
+        return (head, *thoughts, *facts, *notes, *outcome, ends)
     brief: tuple[tuple[str, Role], ...] = (
         (quoted(card.says, MAX_ENDED_SAYS) if card.says.strip() else "", "ended says"),
         (brief_arguments(card), "arguments"),

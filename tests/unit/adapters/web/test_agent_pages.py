@@ -155,7 +155,7 @@ async def test_a_self_review_that_comes_too_late_is_refused_in_a_sentence(ana: P
     card = await ana.asks("write_to_file")
     await card.press("Reject", reason="no")
     status, page = await ana.send("press", {"button": f"review:{card.turn}:1"})
-    assert (status, "only what waits for a decision can be reviewed" in page) == (409, True)
+    assert (status, "only an open proposal can be reviewed" in page) == (409, True)
 
 
 @pytest.mark.slow
@@ -446,7 +446,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     await ana.says("Mention the weather")
     page = await ana.page()
     assert "kept for the next turn" not in page
-    assert re.search(r"Saved: it reads this once somebody resumes it\.</span><br><span [^>]+>Mention the weather", page)
+    assert re.search(r"Saved\. It reads this when you resume\.</span><br><span [^>]+>Mention the weather", page)
     assert 'placeholder="A note is read after Resume; what you Ask is answered now."' in page
 
 

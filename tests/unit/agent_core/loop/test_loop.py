@@ -65,9 +65,7 @@ async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> No
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
     agent = await approve(stage, agent)
     assert agent.status == Finished("All is written.\nFiles: a.txt (4 bytes).")
-    assert [notice.text for notice in stage.shown.notices] == [
-        "Clerk is done: “All is written.”\nThe rest of its report is on turn 2."
-    ]
+    assert [notice.text for notice in stage.shown.notices] == ["Clerk is done: “All is written.”\nFull report: turn 2."]
 
 
 @pytest.mark.proves("decide:edit")
@@ -340,7 +338,7 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
     if settlement == "skip":
         assert settled.result
         assert text_of(settled.result) == skipped
-        assert "skipped by @ben" in turn_card(agent, settled).state
+        assert "skipped by @ben" in turn_card(agent, settled).standing
     else:
         assert settled.result == Succeeded("@ben says that it ran. Its output is lost.")
 
