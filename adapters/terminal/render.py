@@ -41,6 +41,7 @@ s         the model reviews its own proposal, then you are asked again
 v         view the card with all lines of its preview and arguments
 x         stop the agent and end
 !help     more commands; each one that begins with ! takes effect at once
+A key alone acts at once where the terminal has colours; elsewhere press Enter.
 Any other text rejects the command, and the agent reads it as the reason.
 Text that ends with ? asks the model and decides nothing. A single short word decides nothing."""
 INTERRUPTED_HELP = """r  run the command again
@@ -187,9 +188,8 @@ def _folded(rows: Sequence[Text], look: Look) -> Sequence[Text]:
 
 
 def _preview(preview: Preview, look: Look) -> list[Text]:
-    rows = list[Text]()
-    for line in preview.body.splitlines():
-        rows += _barred(line, look, SIGNS.get(line[:1], "") if preview.kind == "diff" else "")
+    signs = SIGNS if preview.kind == "diff" else {}
+    rows = [row for line in preview.body.splitlines() for row in _barred(line, look, signs.get(line[:1], ""))]
     return [Text("Preview:", "dim"), *_barred(preview.title, look), *_folded(rows, look)]
 
 
