@@ -124,7 +124,7 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 NXG looks cheapest.
 ```\
 """,
-            "-# write\\_to\\_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "-# turn 7 · write\\_to\\_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "[Approve] approve:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Edit] edit:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Reject] reject:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
@@ -144,7 +144,8 @@ NXG looks cheapest.
 
 def test_approving_several_says_what_is_covered_under_each_number() -> None:
     sent = turn_message(AGENT, TURN).view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
-    (choice,) = [each for each in walk_components(sent) if each["type"] == 3]
+    choice, more = (each for each in walk_components(sent) if each["type"] == 3)
+    assert [each["label"] for each in more["options"]] == ["Self-review", "Fork", "Always allow…", "Thoughts"]
     assert choice["placeholder"] == "Approve ×N"
     runs, asks = covered_parts(TURN)
     assert [each["description"] for each in choice["options"]] == [*[f"Without asking: {runs}"] * 3, f"Not: {asks}"]
@@ -187,7 +188,7 @@ def test_a_done_card_is_short_and_has_the_first_and_last_lines_of_its_result() -
 ```
 -# … Show all has the rest.\
 """,
-            "-# write\\_to\\_file · write · $0.012",
+            "-# turn 7 · write\\_to\\_file · write · $0.012",
             "[Show all] show all:turn-agent-ada-0007:1",
         ]
     )
