@@ -45,7 +45,7 @@ def card_screen(
     """
     card = turn_card(agent, turn, continuous_limit)
     above = [TurnList(tuple(earlier))] if earlier else []
-    footer = (one_line(card.command), card.risk, *card.footer, card.lease, model_text(agent, model))
+    footer = (_which(card), card.risk, *card.footer, card.lease, model_text(agent, model))
     rule = ViewButton("always allow", turn.id, shown=turn.control_hash)
     openings = (*((rule,) if suggests_rules(agent, turn) else ()), *_openings(card))
     controls = Controls(agent=agent, card=card, turn=turn, openings=openings, earlier=tuple(earlier))
@@ -74,7 +74,7 @@ def folded_screen(agent: Agent, lines: Sequence[TurnLine]) -> Screen:
 
 def bare_card(card: Card, *, shows_all: bool) -> tuple[Piece, ...]:
     """The card without thoughts and buttons. `shows_all`: whether a button beside it can show the whole command."""
-    return _described(card, (one_line(card.command), card.risk, *card.footer), has_thoughts=False, shows_all=shows_all)
+    return _described(card, (_which(card), card.risk, *card.footer), has_thoughts=False, shows_all=shows_all)
 
 
 def facts_of(card: Card, more: Text | None = None) -> Facts:
@@ -85,6 +85,10 @@ def facts_of(card: Card, more: Text | None = None) -> Facts:
         facts.insert(0, Fact(one_line(preview.title) or "Preview", preview.body, language=language, is_block=True))
     show_all = ViewButton("show all", card.turn)
     return Facts(tuple(facts), more or Text(words=(CUT_TO_FIT,), button=show_all))
+
+
+def _which(card: Card) -> str:
+    return f"turn {card.number} · {one_line(card.command)}"
 
 
 def footer_text(card: Card) -> str:

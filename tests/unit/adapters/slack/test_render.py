@@ -242,7 +242,7 @@ NXG looks cheapest.\
                     "elements": [
                         {
                             "type": "plain_text",
-                            "text": "write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+                            "text": "turn 7 · write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
                             "emoji": False,
                         }
                     ],
@@ -370,7 +370,7 @@ report.md · 2 lines · +1 −1|@@ -1 +1 @@
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-                "write_to_file · write · $0.012 · under @ana’s ×5 · 3 of 5 left",
+                "turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 of 5 left",
                 "[Stop] [Revoke]",
             ],
         )
@@ -404,7 +404,7 @@ line 37
 line 38
 line 39|… Show all has the rest.\
 """,
-                "write_to_file · write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
         )
@@ -428,7 +428,7 @@ report.md · 2 lines · +1 −1|@@ -1 +1 @@
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-            "write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "turn 7 · write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "[Run again] [It ran] [Skip] [Stop]",
         ]
     )
@@ -446,7 +446,7 @@ def test_the_newest_card_under_a_lease_can_have_it_revoked_when_it_is_done() -> 
     under_lease = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).finish(Succeeded("Written."), LATER)
     agent = replace(AGENT, lease=LEASE, turns=TURN.number)
     assert read(turn_message(agent, under_lease).blocks)[-2:] == snapshot(
-        ["write_to_file · write · $0.012 · under @ana’s ×5 · 3 of 5 left", "[Show all] [Revoke]"]
+        ["turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 of 5 left", "[Show all] [Revoke]"]
     )
     assert parse_action(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
 
@@ -463,7 +463,7 @@ Energy-GPT · Change “report.md” (+1 −1)
 """,
                 "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
-                "write_to_file · write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
             [
@@ -474,7 +474,7 @@ Energy-GPT · Change “report.md” (+1 −1)
                 "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
                 "|Error: No room is left.|",
-                "write_to_file · write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
             [
@@ -484,7 +484,7 @@ Energy-GPT · Change “report.md” (+1 −1)
 """,
                 "“ratings.csv has all three.”",
                 "filename: report.md · text: # Report NXG looks cheapest.",
-                "write_to_file · write · $0.012",
+                "turn 7 · write_to_file · write · $0.012",
                 "[Show all]",
             ],
         ]
@@ -761,7 +761,7 @@ def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
 def test_a_card_without_thoughts_or_arguments_is_a_card() -> None:
     assert read(turn_message(AGENT, asking({})).blocks)[:2] == [
         "Energy-GPT wants to run any_command",
-        "any_command · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+        "turn 7 · any_command · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
     ]
 
 
@@ -815,7 +815,7 @@ Energy-GPT · Run any_command “a”
 """,
             "path: a",
             "|one line|",
-            "any_command · read · $0.012",
+            "turn 7 · any_command · read · $0.012",
         ]
     )
 
@@ -975,7 +975,7 @@ def test_the_home_tab() -> None:
     assert read(view["blocks"]) == snapshot(
         [
             "Waiting for you",
-            "Energy-GPT needs approval: Change “report.md” (+1 −1) (14 Mar 2026, 12:00 UTC)",
+            "Energy-GPT needs approval · turn 7 · Change “report.md” (+1 −1) (14 Mar 2026, 12:00 UTC)",
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
