@@ -85,7 +85,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link, *, 
     blocks = [section(fault)] if fault else []
     if waiting:
         blocks += [
-            heading("Waiting for you"),
+            heading("Needs approval"),
             *(block for each in waiting[:MAX_WAITING] for block in _waiting(each.agent, each.turn, link)),
         ]
         blocks += rest_line(len(waiting) - MAX_WAITING)

@@ -974,7 +974,7 @@ def test_the_home_tab() -> None:
     view = home([waits, replace(AGENT, id=AgentId("agent-2"), status=Stopped(BEN))], [WaitingAgent(waits, TURN)], link)
     assert read(view["blocks"]) == snapshot(
         [
-            "Waiting for you",
+            "Needs approval",
             "Energy-GPT needs approval · turn 7 · Change “report.md” (+1 −1) (14 Mar 2026, 12:00 UTC)",
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
