@@ -17,7 +17,7 @@ STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "qui
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
 WAITS: StateParts = ("needs approval",)
-WAITS_FOR_TWO: StateParts = ("waiting for two people to approve",)
+WAITS_FOR_TWO: StateParts = ("needs approval by two people",)
 
 
 def state_text(parts: StateParts) -> str:

@@ -62,8 +62,8 @@ HELP = HelpText(
         ("!files", "its files; also deleted for the trash, restore NAME"),
         ("!help", "shows this list"),
     ),
-    "Anything else is a reply. While a command waits, one that says what should be different rejects it, one that ends "
-    "with ? is answered here, and one that agrees, thanks or is for somebody else is a note.",
+    "Anything else is a reply: a note; with ? at the end you ask, and the answer comes here. While a command needs "
+    "approval, a reply that begins with “no” or says what to change rejects it with that reason.",
 )
 
 

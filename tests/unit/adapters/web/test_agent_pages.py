@@ -196,7 +196,7 @@ async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: Pa
 async def test_what_is_asked_in_the_reply_box_is_answered_on_the_page_as_text(ana: PageChat) -> None:
     await ana.asks("write_to_file")
     await ana.says("!memory add <img src=x>\u202e")
-    assert await ana.told("Clerk remembers this.")
+    assert await ana.told("Saved to the memory of Clerk.")
     await ana.says("!memory")
     assert await ana.told("• <img src=x>⟨U+202E⟩ · @ana · just now")
     assert "<img" not in ana.answered
