@@ -50,7 +50,7 @@ def settings_lines(agent: Agent) -> tuple[str, ...]:
 def wait_text(agent: Agent, turn: Turn | None) -> str:
     """What an agent waits for, in reminders and direct messages.
 
-    For example `🔺 execute · Ada needs approval · turn 3 · Run “report.py”`; or how the agent ended.
+    For example `🔺 execute · Ada needs approval: turn 3, execute_python_file`; or how the agent ended.
     """
     name = one_line(readable(agent.title))
     if isinstance(agent.status, Finished):
@@ -62,7 +62,7 @@ def wait_text(agent: Agent, turn: Turn | None) -> str:
     what = "an answer to a tool server" if turn.open_question else "approval"
     if first := turn.first_approval:
         what = f"a second approval, after {first.by.in_full}"
-    return after_alert(card.risks, f"{name} needs {what} · turn {turn.number} · {card.title.quoted_text}")
+    return after_alert(card.risks, f"{name} needs {what}: turn {turn.number}, {one_line(card.command)}")
 
 
 def end_text(agent: Agent, turn: Turn | None) -> str:

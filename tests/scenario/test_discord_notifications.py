@@ -35,7 +35,7 @@ class Scene:
     ben: MemberActor
 
     def reminders(self) -> list[discord.Message]:
-        return [each for each in self.guild.said() if "needs approval" in text_of(each)]
+        return [each for each in self.guild.said() if "needs approval: turn" in text_of(each)]
 
     async def direct(self, text: str) -> discord.Message:
         """Ben's newest direct message, once it says this."""
@@ -62,7 +62,7 @@ async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the
         await play.guild.until(lambda: len(play.reminders()) == 1)
         [reminder] = play.reminders()
         assert [each.id for each in reminder.mentions] == [play.ana.person.id]
-        assert "turn 1 · Write “" in text_of(reminder)
+        assert "turn 1, write_to_file" in text_of(reminder)
         assert not {"notes.md", "one"} & set(text_of(reminder).split())
         await play.card.press("Approve")
         await play.guild.until(lambda: not play.reminders())

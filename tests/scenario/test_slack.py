@@ -100,7 +100,7 @@ async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(office: Office, tmp
         await chat.asks("write_to_file")
         assert await typed(office, "duplicate clerk") == ""
         form = await office.form(office.ana, "New agent")
-        assert "Copied from Clerk; nothing is created yet." in text_of(form)
+        assert "Copied from Clerk, without its history, memory and files." in text_of(form)
         assert len(await chat.running.stage.views.agents(GENERAL)) == 1
         await office.ana.submits(form, {"Role": "keeps other notes"})
         await office.slack.until(lambda: "Clerk 2" in str(office.slack.calls_of("chat.postMessage")))

@@ -975,7 +975,7 @@ def test_the_home_tab() -> None:
     assert read(view["blocks"]) == snapshot(
         [
             "Needs approval",
-            "Energy-GPT needs approval · turn 7 · Change “report.md” (+1 −1) (14 Mar 2026, 12:00 UTC)",
+            "Energy-GPT needs approval: turn 7, write_to_file (14 Mar 2026, 12:00 UTC)",
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.

@@ -265,8 +265,7 @@ async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: s
         assert f'href="{CHANNEL}/new?copy={identity}">' in await made.text()
     async with ana.session.get(f"{base}{CHANNEL}/new?copy={identity}") as answer:
         page = await answer.text()
-    assert "Copied from Own &lt;b&gt;; nothing is created yet." in page
-    assert "history, memory and files are not." in page
+    assert "Copied from Own &lt;b&gt;, without its history, memory and files. Nothing is created yet." in page
     assert "Like Own &lt;b&gt;, it would run without asking: execute." in page
     assert 'value="Own &lt;b&gt; 2"' in page
     assert 'name="free.execute" checked' in page
