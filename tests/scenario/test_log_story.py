@@ -39,7 +39,7 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
             "rejected write_to_file (write)",
             "=Keep it out",
             "ran write_to_file (write) plan.md · +1 −0",
-            "’s Approve ×N at ",
+            "lease granted by @" if surface == "web" else "’s Approve ×N at ",
             "ran append_to_file (write) notes.md",
             "ran write_to_file (write) notes.md · +1 −0",
             "approved ×3",
