@@ -138,7 +138,7 @@ async def test_a_first_approval_calls_the_second_person_who_reads_who_approved(o
         await chat.says("!policy two write")
         await office.said("two people approve: write")
         await card.press("Approve")
-        second = await direct(office, office.ben, "waits for a second person, after @ana: turn 1")
+        second = await direct(office, office.ben, "needs a second approval, after @ana: turn 1")
         await office.ben.clicks(second, "Approve")
         await office.card(1, "approved by @ana and @ben")
 
@@ -220,7 +220,7 @@ async def test_home_decides_nothing_for_who_left_the_channel_meanwhile(office: O
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
         await new_clerk(office, running)
         await office.card(1)
-        home = await home_with(office, office.ben, "Clerk waits")
+        home = await home_with(office, office.ben, "Clerk needs approval")
         office.general.people = (office.ana,)
         await office.ben.clicks_in(home, "Approve")
         assert "no member of the agent's channel" in text_of(await office.form(office.ben, "Not done"))
@@ -233,7 +233,7 @@ async def test_home_says_what_a_lease_leaves_and_revokes_it_for_who_may(office: 
     model = ScriptedModel(WRITE, waits=True)
     async with at_work(office, model, tmp_path) as running:
         card = await (await new_clerk(office, running)).asks("write_to_file")
-        assert "Revoke" not in labels((await home_with(office, office.ana, "Clerk waits"))["blocks"])
+        assert "Revoke" not in labels((await home_with(office, office.ana, "Clerk needs approval"))["blocks"])
         await card.press("Approve ×5")
         await office.card(1, "done")
         home = await home_with(office, office.ana, "under @ana’s ×5 · 4 of 5 left")
