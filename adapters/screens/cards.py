@@ -238,7 +238,8 @@ def lease_text(agent: Agent) -> str:
     lease = agent.lease
     if lease is None:
         return ""
-    parts = (f"under {lease}", str(lease.limits), f"{lease.left} of {lease.total} left")
+    whose = f"{lease.granted_by.in_full}’s ×{lease.total}"
+    parts = (f"under {whose}", str(lease.limits), f"{lease.left} of {lease.total} left")
     return " · ".join(filter(None, parts))
 
 
@@ -298,7 +299,8 @@ def _paused_lease(agent: Agent) -> tuple[str, ...]:
     lease = agent.lease
     if lease is None or lease.paused_by is None:
         return ()
-    return (f"{lease} is paused, {lease.left} left: Approve runs this command only, Approve ×N goes on",)
+    whose = f"{lease.granted_by.in_full}’s ×{lease.total}"
+    return (f"{whose} is paused, {lease.left} left: Approve runs this command only, Approve ×N goes on",)
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:
