@@ -181,7 +181,7 @@ class ActionDispatcher:
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None:
             raise NotPossible("There is nothing to undo.")
-        return f"Turn {(await self.service.decisions.undo(turn.id, origin)).number} waits again."
+        return f"Turn {(await self.service.decisions.undo(turn.id, origin)).number} needs approval again."
 
     async def _change_state(
         self, verb: Literal["stop", "resume", "archive", "unarchive", "undo"], agent_id: AgentId, origin: Origin
@@ -285,7 +285,7 @@ class ActionDispatcher:
                 return Answer(ASKED, is_asked=True)
             case StepRejected(_, turn, can_undo=True):
                 said = (
-                    f"Turn {turn.number} is rejected, with your reply as the reason. You can undo this for ten seconds."
+                    f"Turn {turn.number} is rejected with your reply as the reason. You can undo this for ten seconds."
                 )
                 return Answer(said, buttons=(Button("undo", turn.id),))
             case StepRejected():

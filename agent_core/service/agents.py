@@ -196,9 +196,8 @@ class AgentDecisions(TransactionalService):
             if isinstance(rejection.decision, Reject) and rejection.decision.reason:
                 work.notes.add(Note.to(agent, rejection.decision.reason, by=rejection.by, at=now))
             self.audit(work, agent, origin, "undone", f"turn {turn.number}")
-            self.announce(
-                work, agent, "changed", f"{origin.by} undid the rejection of turn {turn.number}: it waits again."
-            )
+            told = f"{origin.by} undid the rejection of turn {turn.number}: it needs approval again."
+            self.announce(work, agent, "changed", told)
             work.turns.save(opened)
             work.agents.save(agent.become(Awaiting(), now))
             self.waker.wake(work, agent.id)

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.proves("reply:undo")]
 WRITE, AGAIN = writing("notes.md", "one\n"), writing("other.md", "two\n")
 LATER = timedelta(minutes=10)  # so that no slow machine makes it too late
 REJECTED = "Turn 1 is rejected with your reply as the reason. You can undo this for ten seconds."
-UNDONE = "undid the rejection of turn 1: it waits again."
+UNDONE = "undid the rejection of turn 1: it needs approval again."
 FEEDBACK = "Use the other file"
 
 
