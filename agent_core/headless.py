@@ -19,11 +19,12 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice
-from agent_core.model.origin import Actor, ChannelScope, Origin, SurfaceName, ThreadRef
+from agent_core.model.origin import Actor, ChannelScope, Origin, SurfaceName
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.clock import Clock
+from agent_core.ports.surface import ChatSurface
 from agent_core.text.lines import counted
 
 HOST = Origin(by=Actor(id="host", display="host", workspace="local"), channel=ChannelScope("web", "local", "headless"))
@@ -33,20 +34,11 @@ Decide: TypeAlias = Callable[[Agent, Turn], Awaitable[Decision]]
 Notify: TypeAlias = Callable[[str], None]
 
 
-class HeadlessSurface:
+class HeadlessSurface(ChatSurface):
     """A `ChatSurface` that shows nothing: `Decide` gets the proposals, and the database has the results."""
 
     name: SurfaceName = "web"
-    notifications: None = None
     shows_what_is_saved: bool = True
-
-    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
-        """No people are known."""
-        return False
-
-    async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Name a thread for the agent's records."""
-        return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Show nothing; return the turn's id as the card's address."""
@@ -66,10 +58,6 @@ class HeadlessSurface:
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Do nothing: the file is in the agent's workspace."""
-
-    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """Return the person unchanged: the host says who they are."""
-        return person
 
 
 @asynccontextmanager

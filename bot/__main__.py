@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"Signoff did not start. {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        print(file=sys.stderr)  # else the shell's prompt stands behind ^C
         return 130
 
 

@@ -10,10 +10,10 @@ def thoughts_sections(card: Card) -> tuple[Labelled, ...]:
     return tuple(part for part in (*spoken, *apart) if part.text)
 
 
-def headline_sections(card: Card, state: str) -> tuple[Labelled, ...]:
-    """The headline with `state`, the thoughts, why the card is shown again, and what a person changed."""
+def headline_sections(card: Card) -> tuple[Labelled, ...]:
+    """The headline with the state, the thoughts, why the card is shown again, and what a person changed."""
     notes = (Labelled("Remark", card.remark), Labelled("Changes", card.edits))
-    return (Labelled(card.headline, state), *thoughts_sections(card), *(part for part in notes if part.text))
+    return (Labelled(card.headline, card.standing), *thoughts_sections(card), *(part for part in notes if part.text))
 
 
 def command_sections(card: Card, argument_label: str = "{}") -> tuple[Labelled, ...]:

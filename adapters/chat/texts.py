@@ -1,6 +1,6 @@
 """Sentences shown alike on all chat platforms: creations, settings, waits and their ends, forwarded messages."""
 
-from adapters.screens.cards import lease_text, status_text, turn_card
+from adapters.screens.cards import after_alert, lease_text, status_text, turn_card
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import RUNNING
 from adapters.screens.ui_text import approvers_text, deleted_text, effort_text, free_text, model_text, two_text
@@ -50,7 +50,7 @@ def settings_lines(agent: Agent) -> tuple[str, ...]:
 def wait_text(agent: Agent, turn: Turn | None) -> str:
     """What an agent waits for, in reminders and direct messages.
 
-    For example `⚠ execute · Ada waits for a decision: turn 3, execute_python_file`; or how the agent ended.
+    For example `🔺 execute · Ada needs approval: turn 3, execute_python_file`; or how the agent ended.
     """
     name = one_line(readable(agent.title))
     if isinstance(agent.status, Finished):
@@ -59,11 +59,10 @@ def wait_text(agent: Agent, turn: Turn | None) -> str:
         reason = f": {one_line(readable(agent.status.reason))}" if isinstance(agent.status, Paused) else ""
         return f"{name} is paused{reason}"
     card = turn_card(agent, turn)
-    what = "an answer to a tool server" if turn.open_question else "a decision"
+    what = "an answer to a tool server" if turn.open_question else "approval"
     if first := turn.first_approval:
-        what = f"a second person, after {first.by.in_full}"
-    asks = f"{name} waits for {what}: turn {turn.number}, {one_line(card.command)}"
-    return card.marked_headline.replace(card.headline, asks)
+        what = f"a second approval, after {first.by.in_full}"
+    return after_alert(card.risks, f"{name} needs {what}: turn {turn.number}, {one_line(card.command)}")
 
 
 def end_text(agent: Agent, turn: Turn | None) -> str:

@@ -48,7 +48,6 @@ class Card:
     `title`, `action`: what the command does as people say it, alone and with who wants it or did it.
 
     `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
-    `question`: the question to people about an interrupted command, or "".
     `details`: further thoughts; a brief card shows them behind a Thoughts button. `review`: the self-review, or "".
     `model_reasoning`: what a reasoning model wrote before its reply, always behind the Thoughts button.
     `lease`: what is left of the lease under which the command runs or ran, or "".
@@ -63,7 +62,6 @@ class Card:
     command: str
     number: int
     state_parts: StateParts
-    question: str
     tone: Tone
     says: str
     plan: tuple[str, ...]
@@ -84,19 +82,9 @@ class Card:
     changes: tuple[Labelled, ...] = ()
 
     @property
-    def state(self) -> str:
+    def standing(self) -> str:
         """The turn's state as text: what happened, who decided, and when (in UTC)."""
         return state_text(self.state_parts)
-
-    @property
-    def standing_parts(self) -> StateParts:
-        """The state, followed by the question if there is one."""
-        return (*self.state_parts, f". {self.question}") if self.question else self.state_parts
-
-    @property
-    def standing(self) -> str:
-        """The state and the question as text, with times in UTC."""
-        return state_text(self.standing_parts)
 
     @property
     def arguments_shown(self) -> tuple[Labelled, ...]:
@@ -113,11 +101,6 @@ class Card:
         """The risk classes of the command as text; delete, execute, publish and spend have their emoji."""
         return risk_text(self.risks)
 
-    @property
-    def marked_headline(self) -> str:
-        """The headline; if the command can delete, execute, publish or spend, these classes are written before it."""
-        return _after_alert(self.risks, self.headline)
-
 
 def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> Card:
     """The card of a turn in its present state; `continuous_limit` is the operator's limit for Approve ×N."""
@@ -127,12 +110,11 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
     return Card(
         turn=turn.id,
         title=(title := title_of(turn)),
-        action=_after_alert(labels, _action(who, title, turn)),
+        action=after_alert(labels, _action(who, title, turn)),
         headline=f"{who} · turn {turn.number} · {readable(turn.call.name)}",
         command=turn.call.name,
         number=turn.number,
         state_parts=tuple(readable(part) if isinstance(part, str) else part for part in state_parts(turn)),
-        question="Did it run?" if turn.state == "interrupted" else "",
         tone=tone_of(turn),
         says=readable(thoughts.text),
         plan=_steps(readable(thoughts.plan)),
@@ -172,10 +154,10 @@ def summary_text(agent: Agent, turn: Turn) -> str:
     """A turn in one line, for notifications and screen readers."""
     card = turn_card(agent, turn)
     about = target_text(turn) if turn.shown_preview else brief_arguments(card)
-    said, mark = f"{card.marked_headline} · {card.standing}", " · "
+    said, mark = f"{after_alert(card.risks, card.headline)} · {card.standing}", " · "
     if turn.state == "proposed":
         asks = f"{agent.title}{_badge(agent)} asks to run {card.command} (turn {card.number})"
-        said, mark = _after_alert(card.risks, asks), ": "
+        said, mark = after_alert(card.risks, asks), ": "
     return " ".join(f"{said}{mark}{about}".split()) if about else said
 
 
@@ -256,7 +238,8 @@ def lease_text(agent: Agent) -> str:
     lease = agent.lease
     if lease is None:
         return ""
-    parts = (f"under {lease.granted_by.in_full}’s ×{lease.total}", str(lease.limits), f"{lease.left} left")
+    whose = f"{lease.granted_by.in_full}’s ×{lease.total}"
+    parts = (f"under {whose}", str(lease.limits), f"{lease.left} of {lease.total} left")
     return " · ".join(filter(None, parts))
 
 
@@ -282,7 +265,8 @@ def money(amount: Decimal) -> str:
     return f"${amount:.2f}" if amount >= Decimal("0.1") else f"${amount:.3f}"
 
 
-def _after_alert(risks: Sequence[RiskLabel], text: str) -> str:
+def after_alert(risks: Sequence[RiskLabel], text: str) -> str:
+    """The text; what can delete, execute, publish or spend has these classes written before it."""
     alert = alert_text(risks)
     return f"{alert} · {text}" if alert else text
 
@@ -297,13 +281,15 @@ def _steps(plan: str) -> tuple[str, ...]:
 
 
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
-    cost, source = money(turn.usage.cost), (readable(f"command of {turn.source_name}"),) if turn.source else ()
+    source = (readable(f"command of {turn.source_name}"),) if turn.source else ()
+    cost = (money(turn.usage.cost),) if turn.usage.cost else ()
     will_be = turn.is_open or turn.state in ("approved", "running")
     is_simulated = will_be and agent.simulates(turn)
     simulated = (SIMULATED,) if is_simulated or turn.is_simulated else ()
     if not turn.is_open:
-        return (*source, *simulated, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
-    costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
+        return (*source, *simulated, *cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
+    spent = (spend_text(agent),) if cost or agent.budget.nearly_spent else ()
+    costs = (*cost, *spent, *(f"next ≈ {each}" for each in cost))
     asks = (ASKS_EACH_TIME,) if turn.always_asks else ()
     return (*source, *simulated, *asks, *_paused_lease(agent), *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
 
@@ -313,7 +299,7 @@ def _paused_lease(agent: Agent) -> tuple[str, ...]:
     lease = agent.lease
     if lease is None or lease.paused_by is None:
         return ()
-    whose = f"{lease.granted_by.in_full}'s ×{lease.total}"
+    whose = f"{lease.granted_by.in_full}’s ×{lease.total}"
     return (f"{whose} is paused, {lease.left} left: Approve runs this command only, Approve ×N goes on",)
 
 

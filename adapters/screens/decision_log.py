@@ -101,11 +101,11 @@ def right_text(entry: AuditEntry) -> str:
         case "edit":
             return "edited"
         case "lease":
-            return f"lease granted by {who_text(entry.by)}{_since(entry)}"
+            return f"auto-approved by {who_text(entry.by)}’s Approve ×N{_since(entry)}"
         case "rule":
-            return f"by a standing rule of {who_text(entry.by)}"
+            return f"no approval needed (rule by {who_text(entry.by)})"
         case "policy":
-            return f"runs without asking, chosen by {who_text(entry.by)}"
+            return f"no approval needed (policy by {who_text(entry.by)})"
         case _:
             return ""
 

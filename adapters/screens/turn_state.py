@@ -17,7 +17,7 @@ STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "qui
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
 WAITS: StateParts = ("needs approval",)
-WAITS_FOR_TWO: StateParts = ("waiting for two people to approve",)
+WAITS_FOR_TWO: StateParts = ("needs approval by two people",)
 
 
 def state_text(parts: StateParts) -> str:
@@ -59,8 +59,8 @@ def state_parts(turn: Turn) -> StateParts:
             return (*_approved(turn), RUNNING)
         case "interrupted":
             if isinstance(turn.result, Interrupted) and turn.result.at_shutdown:
-                return ("interrupted: Signoff stopped and ended this, so it may have run in part",)
-            return ("interrupted: the process died while this ran, so it may have run",)
+                return ("interrupted: Signoff stopped and ended this. It may have run in part",)
+            return ("interrupted: Signoff restarted while this ran. It may have run",)
         case "rejected":
             return _rejected(turn.approvals[-1])
         case "withdrawn":
@@ -129,9 +129,9 @@ def _approved(turn: Turn) -> StateParts:
     last = turn.approvals[-1]
     match last.decision:
         case Approve(under="policy"):
-            return (f"no approval needed: {last.by.in_full} set {' and '.join(turn.risks)} free",)
+            return (f"no approval needed (policy: {' and '.join(turn.risks)}, by {last.by.in_full})",)
         case Approve(under="rule", rule=words):
-            return (f"no approval needed: a rule of {last.by.in_full}", ": ", words)
+            return (f"no approval needed (rule by {last.by.in_full}: ", words, ")")
         case Approve(under="lease", granted_at=granted_at):
             return (f"auto-approved by {last.by.in_full}’s Approve ×N", *_at(granted_at))
         case Approve(times) if times > 1:

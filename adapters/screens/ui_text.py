@@ -8,7 +8,7 @@ from adapters.screens.text_fit import beginning, ending, fits
 from agent_core.errors import CommitUnknown, DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import NO_POLICY
-from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.command import RISK_CLASSES, STEPS
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.origin import Actor
 from agent_core.model.permissions import covered_classes
@@ -37,22 +37,13 @@ MEDIA_TYPES = {
     "m4a": "audio/mp4",
 }  # no SVG: an SVG file can contain scripts
 APPROVE_N, OPEN_CARD = "Approve ×N", "Open card"
-REPLY_DOES = "What should be different? · end with ? to ask"
-STEPS: dict[RiskClass, str] = {
-    "read": "reads",
-    "write": "changes to its own files",
-    "delete": "deletions",
-    "network": "web pages",
-    "execute": "programs",
-    "publish": "posts",
-    "spend": "paid calls",
-}
+REPLY_DOES = "Note · Ask: end with ? · Reject with reason: “no, …” or what to change"
 LEFT = {
     "files": "Some of its files could not be removed yet; they are removed later.",
     "index": "Its entries in the vector index are removed as soon as the index can be reached.",
 }
 SAY_LABELS = {"note": "Note", "ask": "Ask", "reject": "Reject with reason"}
-RESUME_TO_READ = "Saved: it reads this once somebody resumes it."
+RESUME_TO_READ = "Saved. It reads this when you resume."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 
@@ -121,16 +112,17 @@ def deciders_text(agent: Agent, reader: Actor) -> str:
 
 def covered_text(turn: Turn) -> str:
     """Say what Approve ×N on this turn lets run without asking, what asks all the same, and what pauses it."""
-    return " ".join(("The next steps run without asking.", *covered_parts(turn), "A note from anyone pauses this."))
+    runs, asks = covered_parts(turn)
+    return f"The next steps run without asking: {runs}. Not included: {asks}. A note from anyone pauses this."
 
 
 def covered_parts(turn: Turn) -> tuple[str, str]:
-    """What an Approve ×N on this turn covers, and what it does not."""
+    """What an Approve ×N on this turn lets run without asking, and what it does not include."""
     covered = covered_classes(turn.risks)
     own = [STEPS[risk] for risk in covered] + ([f"tools of {turn.source_name}"] if turn.source else [])
     asked = [STEPS[risk] for risk in RISK_CLASSES if risk not in covered]
     others = "other plugins and servers" if turn.source else "plugins and servers"
-    return f"Covered: {', '.join(own)}.", f"Still asked: {', '.join((*asked, others))}, the end."
+    return ", ".join(own), ", ".join((*asked, others, "the end"))
 
 
 def most_times(continuous_limit: int | None) -> int:
@@ -200,12 +192,12 @@ def deleted_text(deleted: Deleted, by: Actor) -> str:
     counts = (
         counted(deleted.turns, "turn"),
         counted(deleted.notes, "note"),
-        f"{deleted.memories:,} {'memory' if deleted.memories == 1 else 'memories'}",
+        counted(deleted.memories, "memory"),
         f"{counted(deleted.files, 'file')} ({size_text(deleted.file_bytes)})",
     )
-    entries = f"{deleted.log_entries:,} {'entry' if deleted.log_entries == 1 else 'entries'}"
     said = f"{deleted.agent.name} was deleted by {by}, with its history, memory and files: {', '.join(counts)}."
     later = "".join(f" {LEFT[place]}" for place in deleted.left)
+    entries = counted(deleted.log_entries, "entry")
     return f"{said}{later} The decision log keeps {entries} without their texts: who, when and hashes."
 
 

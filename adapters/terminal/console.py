@@ -39,6 +39,7 @@ from agent_core.model.turn import SeenProposal, Turn
 from agent_core.service.reading.views import AgentViews
 
 DONE, STOPPED = 0, 3
+ONE_KEYS = {"proposed": "ynesvx?", "interrupted": "risvx?"}  # by the turn's state: those that answer without Enter
 UNCLEAR = "Nothing was decided: “{}” is not a key here. y approves, n rejects, x stops."
 CONFIRM = "This {} turn {} with these words. Press Enter to send it, or type something else instead."
 WHY = "This rejects turn {}. Type the reason, or press Enter to give none."
@@ -90,8 +91,8 @@ class Console:
             self.streams.say(str(gone))
             return STOPPED
         finally:
-            if self.streams.spin:
-                self.streams.spin("")
+            if self.streams.screen:
+                self.streams.screen.spin("")
         if isinstance(self.agent.status, Finished):
             return DONE
         other_model = ", and --model NAME gives it another model" if self.agent.model else ""
@@ -157,8 +158,8 @@ class Console:
         is_busy = bool(agent.status.activity)
         waits = (agent.status.held_up or agent.status.waits_for) and not is_busy
         text = one_line(f"{agent.title} is {status_text(agent)}" + ("" if waits else "…"))
-        if self.streams.spin:
-            self.streams.spin(text)
+        if self.streams.screen:
+            self.streams.screen.spin(text)
         elif text != self._progress and (waits or (self.streams.is_live and not is_busy)):
             self.streams.write(f"{text}\n")
             self._progress = text
@@ -172,8 +173,8 @@ class Console:
             await self._repeat_card(turn)
             self.streams.call()
             try:
-                keys = keys_of(turn, can_approve_more=self._can_approve_more)
-                await self._answer(turn, await self._read(keys))
+                said = keys_of(turn, can_approve_more=self._can_approve_more)
+                await self._answer(turn, await self._read(said, ONE_KEYS[turn.state]))
             except EOFError:
                 await self._stop()
                 return
@@ -182,10 +183,10 @@ class Console:
                     raise
                 self.streams.say(str(error))
 
-    async def _read(self, question: str) -> str:
+    async def _read(self, question: str, keys: str = "") -> str:
         """Ask, and read the line that answers; raise EOFError at the end of input. Older lines answer nothing."""
         self.streams.forget()
-        self.streams.ask(question)
+        self.streams.ask(question, keys)
         if (line := await self._reader.line()) is None:
             raise EOFError
         return line
@@ -252,8 +253,8 @@ class Console:
     async def _view(self, turn: Turn) -> None:
         """Open the whole card in the pager, or write it where there is none."""
         card = card_text(await self._agent_of(turn), turn, replace(self.streams.look, height=0))
-        if self.streams.view:
-            await asyncio.to_thread(self.streams.view, card)
+        if self.streams.screen:
+            await asyncio.to_thread(self.streams.screen.view, card)
         else:
             self.streams.write(card)
 

@@ -38,6 +38,7 @@ class LineReader:
             line = await reading
         except asyncio.CancelledError:
             if self.is_halted:
+                self.streams.write("" if self.streams.screen else "\n")  # else Ctrl-C leaves the cursor in its line
                 return None
             raise
         self._reading = None

@@ -33,7 +33,7 @@ OTHER_ROWS, MIN_FOLDED_ROWS = 12, 10  # of a card besides its preview; of a prev
 LEASE_KEY = " · y -N next N"
 PROPOSED = f"y approve{LEASE_KEY} · n reject · e edit · s self-review · x stop · ? help\nwords reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · x stop · ? help"
-LEASE_HELP = "y -N, y N  this command and the next ones run without asking, N in total\n"
+LEASE_HELP = "y -N, y N  approves this command and the next ones, N in total\n"
 PROPOSED_HELP = f"""y, yes    the command runs as shown
 {LEASE_HELP}n, no     the command does not run; at a keyboard you are asked for the reason
 e         edit the arguments, then it runs
@@ -41,6 +41,7 @@ s         the model reviews its own proposal, then you are asked again
 v         view the card with all lines of its preview and arguments
 x         stop the agent and end
 !help     more commands; each one that begins with ! takes effect at once
+A key alone acts at once where the terminal has colours; elsewhere press Enter.
 Any other text rejects the command, and the agent reads it as the reason.
 Text that ends with ? asks the model and decides nothing. A single short word decides nothing."""
 INTERRUPTED_HELP = """r  run the command again
@@ -126,7 +127,7 @@ def keys_of(turn: Turn, *, can_approve_more: bool = True) -> str:
 
 def help_of(turn: Turn, *, covered: str = "") -> str:
     """What the keys do; `covered`: what `y -N` covers, "" if it is not offered."""
-    lease = f"{LEASE_HELP}          {covered.partition('. ')[2]}\n" if covered else ""
+    lease = f"{LEASE_HELP}          {covered}\n" if covered else ""
     return INTERRUPTED_HELP if turn.state == "interrupted" else PROPOSED_HELP.replace(LEASE_HELP, lease)
 
 
@@ -187,9 +188,8 @@ def _folded(rows: Sequence[Text], look: Look) -> Sequence[Text]:
 
 
 def _preview(preview: Preview, look: Look) -> list[Text]:
-    rows = list[Text]()
-    for line in preview.body.splitlines():
-        rows += _barred(line, look, SIGNS.get(line[:1], "") if preview.kind == "diff" else "")
+    signs = SIGNS if preview.kind == "diff" else {}
+    rows = [row for line in preview.body.splitlines() for row in _barred(line, look, signs.get(line[:1], ""))]
     return [Text("Preview:", "dim"), *_barred(preview.title, look), *_folded(rows, look)]
 
 

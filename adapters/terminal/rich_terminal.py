@@ -8,15 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 from rich.text import Text
 
-KEYS = KeyBindings()
-KEYS.add("c-c")(lambda _event: signal.raise_signal(signal.SIGINT))  # as Ctrl-C does while no line is read
+ONE_KEY_SECONDS = 0.5  # a key is a line by itself if no other one follows in this time: "you" is no "y"
 
 
 class WordsHistory(FileHistory):
@@ -38,7 +39,8 @@ class RichTerminal:
         self.typed_at = -math.inf
         self.console = Console(highlight=False, soft_wrap=True)
         self._spinner = self.console.status("")
-        self._session = PromptSession[str](history=WordsHistory(history), key_bindings=KEYS, enable_suspend=True)
+        self._session = PromptSession[str](history=WordsHistory(history), key_bindings=_bindings(), enable_suspend=True)
+        self._session.app.timeoutlen = ONE_KEY_SECONDS
 
     async def line(self) -> str | None:
         """The next line, or None at the end of input. Line ends in pasted text are part of it."""
@@ -50,6 +52,7 @@ class RichTerminal:
             return None
         finally:
             self._session.message = ""
+            self.offer("")
         self.typed_at = time.monotonic()
         return line
 
@@ -57,7 +60,15 @@ class RichTerminal:
         """Drop what was typed before: keys that nobody read, and a line that was begun."""
         flush_keys()
         clear_typeahead(self._session.input)
+        self._session.app.key_processor.reset()
         self._session.default_buffer.reset()
+
+    def offer(self, keys: str) -> None:
+        """Let each of these keys be the next line by itself, without Enter, while nothing else is typed."""
+        buffer, self._session.key_bindings = self._session.default_buffer, (bindings := _bindings())
+        for key in keys:
+            bindings.add(key, filter=Condition(lambda: not buffer.text))(_take)
+            bindings.add(key, Keys.Any, filter=Condition(lambda: not buffer.text))(_begin_words)
 
     def write(self, text: Text | str) -> None:
         self.spin("")
@@ -80,6 +91,23 @@ class RichTerminal:
         """Open the text in the pager, until the person leaves it."""
         with self.console.pager(styles=True):
             self.console.print(text)
+
+
+def _bindings() -> KeyBindings:
+    bindings = KeyBindings()
+    bindings.add("c-c")(lambda _event: signal.raise_signal(signal.SIGINT))  # as Ctrl-C does while no line is read
+    return bindings
+
+
+def _take(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text(event.data)
+    event.current_buffer.validate_and_handle()
+
+
+def _begin_words(event: KeyPressEvent) -> None:
+    key, another = event.key_sequence
+    event.current_buffer.insert_text(key.data)
+    event.key_processor.feed(another, first=True)
 
 
 def flush_keys(descriptor: int = 0) -> None:

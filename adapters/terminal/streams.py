@@ -36,7 +36,7 @@ class Streams:
     `read`: returns the next line, or None at the end of input.
     `write`: writes text for people. `emit`: writes JSON for programs.
     `can_ask`: the input is interactive. `is_live`: the output is a terminal.
-    `spin`: shows what goes on until something is written. `view`: opens a long text in a pager. None without colours.
+    `screen`: a terminal with colours, which has a spinner, a pager, and keys that answer without Enter; else None.
     `call`: rings the terminal's bell, unless the person typed a line a moment ago.
     `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer the prompt.
     """
@@ -47,8 +47,7 @@ class Streams:
     look: Look = PLAIN
     can_ask: bool = False
     is_live: bool = False
-    spin: Callable[[str], None] | None = None
-    view: Callable[[Text], None] | None = None
+    screen: RichTerminal | None = None
     call: Callable[[], None] = _nothing
     forget: Callable[[], None] = _nothing
 
@@ -56,8 +55,10 @@ class Streams:
         """Write a message."""
         self.write(said_text(text, self.look))
 
-    def ask(self, text: str) -> None:
-        """Write what can be typed now, and the input prompt."""
+    def ask(self, text: str, keys: str = "") -> None:
+        """Write what can be typed now, and the input prompt. `keys`: those that answer without Enter."""
+        if self.screen:
+            self.screen.offer(keys)
         self.write(prompt_text(text, self.look))
 
 
@@ -121,15 +122,7 @@ def standard(*, json: bool, history: Path) -> Streams:
         return streams
     screen = RichTerminal(history)
     ring = bell(screen, lambda _bell: screen.console.bell())
-    return replace(
-        streams,
-        read=screen.line,
-        write=screen.write,
-        call=ring,
-        forget=screen.forget,
-        spin=screen.spin,
-        view=screen.view,
-    )
+    return replace(streams, read=screen.line, write=screen.write, call=ring, forget=screen.forget, screen=screen)
 
 
 def look_of(stream: TextIO) -> Look:

@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
-from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName
 from agent_core.model.turn import Turn
+from agent_core.ports.surface import ChatSurface
 from agent_core.text.lines import counted
 
 CHANNEL = ChannelScope("terminal", "local", "solo")
@@ -46,20 +47,12 @@ Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | Literal["advanced", "
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalSurface:
+class TerminalSurface(ChatSurface):
     """Puts events into the console's queue. A card's address is its turn's id."""
 
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     name: SurfaceName = "terminal"
-    notifications: None = None
     shows_what_is_saved: bool = False
-
-    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
-        return False
-
-    async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Return the terminal's only thread."""
-        return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Queue the card, unless only the live output of its command changed; what a tool server asks counts."""
@@ -84,10 +77,6 @@ class TerminalSurface:
         self.events.put_nowait(
             NoticeEvent(f"{agent.name} shared {filename} ({counted(len(data), 'byte')}), a file in its workspace.")
         )
-
-    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person unchanged: this surface has no accounts to look up."""
-        return person
 
 
 def is_only_live(turn: Turn) -> bool:

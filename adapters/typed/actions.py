@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 
 from adapters.screens.buttons import Button
 from adapters.screens.cards import spend_text, status_text
-from adapters.screens.ui_text import RESUME_TO_READ, SECOND, HelpText, first_word, size_text
+from adapters.screens.ui_text import SECOND, HelpText, first_word, size_text
 from adapters.typed.answers import Answer
 from adapters.typed.command_lines import ThreadVerb, is_about_channel
 from adapters.typed.form_values import parse_limits
@@ -48,7 +48,7 @@ HELP = HelpText(
         ("!budget", "what was spent; !budget 5 sets its limit, channel 20 that of all agents here"),
         ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
         ("!rules", "what always or never runs; also allow, never, revoke"),
-        ("!memory", "what it remembers; also search, add, forget, export"),
+        ("!memory", "its memory; also search, add, forget, export"),
         ("!tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also allow HOST, deny HOST, clear"),
         ("!reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
@@ -62,8 +62,8 @@ HELP = HelpText(
         ("!files", "its files; also deleted for the trash, restore NAME"),
         ("!help", "shows this list"),
     ),
-    "Anything else is a reply. While a command waits, one that says what should be different rejects it, one that ends "
-    "with ? is answered here, and one that agrees, thanks or is for somebody else is a note.",
+    "Anything else is a reply: a note; with ? at the end you ask, and the answer comes here. While a command needs "
+    "approval, a reply that begins with “no” or says what to change rejects it with that reason.",
 )
 
 
@@ -184,7 +184,7 @@ class ActionDispatcher:
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None:
             raise NotPossible("There is nothing to undo.")
-        return f"Turn {(await self.service.decisions.undo(turn.id, origin)).number} waits again."
+        return f"Turn {(await self.service.decisions.undo(turn.id, origin)).number} needs approval again."
 
     async def _change_state(
         self, verb: Literal["stop", "resume", "archive", "unarchive", "undo"], agent_id: AgentId, origin: Origin
@@ -229,7 +229,7 @@ class ActionDispatcher:
         if turn is None or not turn.is_open:
             turn = await self._find_helpers_turn(agent_id, origin) or turn
         if turn is None:
-            raise NotPossible("Nothing waits for a decision.")
+            raise NotPossible("Nothing needs approval.")
         if turn.is_open and not (seen.covers(turn) if approves else seen.follows(turn)):
             if turn.remark:
                 raise ChangedSinceShown(turn.number, turn.remark)
@@ -300,18 +300,18 @@ def _kept(kept: NoteKept, *, is_reason: bool) -> Answer:
     agent = kept.agent
     if agent.is_at_rest:
         state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
-        said = f"Noted. {agent.name} is {state}. {RESUME_TO_READ}"
+        said = f"Saved. {agent.name} is {state} and reads it when you resume."
         return Answer(said, kept, buttons=(Button("resume", agent.id),))
     if kept.undecided:
         return _undecided(agent, kept.undecided, kept)
     if is_reason:
-        return Answer(f"Nothing is rejected. {agent.name} reads your words as a note.", kept, is_wanted=True)
-    return Answer(f"Noted: {agent.name} reads it at its next turn.", kept)
+        return Answer(f"Saved as a note for {agent.name}. Nothing is rejected.", kept, is_wanted=True)
+    return Answer(f"Saved as a note: {agent.name} reads it at its next turn.", kept)
 
 
 def _undecided(agent: Agent, turn: Turn, kept: NoteKept) -> Answer:
     """Say that a reply decided nothing, and offer the decisions it may have meant."""
-    said = f"Nothing is decided: turn {turn.number}, {turn.call.name}, waits. {agent.name} reads your words as a note."
+    said = f"Saved as a note. Nothing is decided: turn {turn.number} of {agent.name} still needs approval."
     return Answer(said, kept, buttons=tuple(Button(v, turn.id, shown=turn.control_hash) for v in ("approve", "reject")))
 
 

@@ -201,12 +201,12 @@ class ManagementCommands:
                 return await self._search(agent, words, origin)
             case "add", text:
                 pieces = await self.memories.add(agent.id, text, origin)
-                return _wanted(f"{agent.name} remembers this{f', in {pieces} pieces' if pieces > 1 else ''}.")
+                return _wanted(f"Saved to the memory of {agent.name}{f', in {pieces} pieces' if pieces > 1 else ''}.")
             case "forget", what if what.casefold().split()[:1] == ["all"]:
                 return await self._forget(agent, what[3:], origin)
             case "forget", what if what:
                 memory = await self.memories.forget(agent.id, MemoryId(what.lower()), origin)
-                return _wanted(f"{agent.name} has forgotten: {_brief(memory.text)}")
+                return _wanted(f"Forgotten: {_brief(memory.text)}")
             case "export", "":
                 return await self._export(agent)
             case _:
@@ -215,11 +215,11 @@ class ManagementCommands:
     async def _list(self, agent: Agent) -> Answer:
         page = await self.memories.page(agent.channel, agent.id)
         if not page.memories:
-            return _wanted(f"{agent.name} remembers nothing yet.")
+            return _wanted(f"{agent.name} has no memories yet.")
         more = page.total - len(page.memories)
         rest = [f"and {more:,} more: search finds them, export gives them all."] if more > 0 else []
         behind = ["Long-term memory is catching up: search may miss the newest."] if page.is_behind else []
-        head = f"{agent.name} remembers {counted(page.total, 'thing')}, newest first:"
+        head = f"Memory of {agent.name}: {counted(page.total, 'memory')}, newest first:"
         return _wanted("\n".join((head, *map(self._line, page.memories), *rest, *behind)))
 
     async def _search(self, agent: Agent, words: str, origin: Origin) -> Answer:
@@ -234,18 +234,18 @@ class ManagementCommands:
         if " ".join(name.split()).casefold() != agent.name.casefold():
             page = await self.memories.page(agent.channel, agent.id)
             return _wanted(
-                f"This deletes everything that {agent.name} remembers ({counted(page.total, 'thing')}) for good. "
+                f"This deletes all memories of {agent.name} ({page.total:,}) for good. "
                 f"To confirm, write: forget all {agent.name}"
             )
         number = await self.memories.forget_all(agent.id, origin)
-        return _wanted(f"{agent.name} has forgotten {counted(number, 'thing')}.")
+        return _wanted(f"{agent.name} has forgotten {counted(number, 'memory')}.")
 
     async def _export(self, agent: Agent) -> Answer:
         text = await self.memories.export(agent.channel, agent.id)
         if not text:
-            return _wanted(f"{agent.name} remembers nothing yet.")
-        count = counted(text.count("\n"), "thing")
-        said = f"{MEMORY_FILE} has everything that {agent.name} remembers: {count}, one per line."
+            return _wanted(f"{agent.name} has no memories yet.")
+        count = counted(text.count("\n"), "memory")
+        said = f"{MEMORY_FILE} has the memory of {agent.name}: {count}, one per line."
         return _wanted(said, Attachment(MEMORY_FILE, text.encode()))
 
     def _line(self, memory: Memory) -> str:

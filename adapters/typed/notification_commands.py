@@ -21,9 +21,7 @@ HOW_REMINDERS = (
     "pause after 24h or pause off; quiet 18:00-08:00 or quiet off; "
     "weekends on or off; done on or off; zone Europe/Berlin."
 )
-NOTIFIED = (
-    "You get a direct message whenever an agent of this channel waits for a decision that you may take, or is done."
-)
+NOTIFIED = "You get a direct message whenever an agent of this channel needs your approval, or is done."
 HOW_NOTIFY = "Direct messages: write notify me or notify off."
 MAX_LINE_CHARACTERS = 2_000  # of a line about reminders
 BETWEEN_DURATIONS, BETWEEN_MENTIONS = re.compile(r",? (?=\d)|,(?=\d)"), re.compile(r"[\s,;]+")

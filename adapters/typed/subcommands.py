@@ -19,7 +19,6 @@ from agent_core.text.lines import counted
 
 AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
 DUPLICATE = "duplicate"
-COPIED = "Copied are role, goals, budget, model and policy, under a free name; history, memory and files are not."
 TEMPLATE = re.compile(r"template(?:\s+(?P<key>\S+))?", re.IGNORECASE)
 PROMPT = re.compile(r'prompt(?:\s+(?:"(?P<quoted>[^"]+)"|(?P<key>\S+)))?', re.IGNORECASE)
 WORDS = ("new", DUPLICATE, "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
@@ -47,7 +46,7 @@ HELP = HelpText(
             "who may approve, what asks; also free CLASS, ask CLASS; policy channel is for all here",
         ),
         ("/agent rules NAME", "what always or never runs"),
-        ("/agent memory NAME", "what it remembers; also search, add, forget, export"),
+        ("/agent memory NAME", "its memory; also search, add, forget, export"),
         ("/agent sites", "the sites agents here may reach; also allow HOST, deny HOST, clear"),
         ("/agent tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),
         ("/agent reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
@@ -201,7 +200,7 @@ def copied_text(agent: Agent, copy: AgentDraft) -> str:
         free = f" Like {agent.name}, it would run without asking: {listed}."
         if not copy.policy.free:
             free = f" Unlike {agent.name}, it asks for: {listed}. Choose below what runs without asking."
-    return f"Copied from {agent.name}; nothing is created yet. {COPIED}{free}"
+    return f"Copied from {agent.name}, without its history, memory and files. Nothing is created yet.{free}"
 
 
 def archived_text(number: int) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.origin import SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.ports.engine import NO_BROADCAST, Broadcast
+from agent_core.ports.surface import ChatSurface
 
 HEARTBEAT_SECONDS = 10.0
 
@@ -61,16 +62,12 @@ class Hub:
 
 
 @dataclass(frozen=True, slots=True)
-class WebSurface:
+class WebSurface(ChatSurface):
     """Tells open pages that an agent changed, so that they reload. A card's address is its turn's id."""
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
-    notifications: None = None
     shows_what_is_saved: bool = True
-
-    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
-        return False
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the thread, whose key is the agent's id; no page needs to be created."""
@@ -95,7 +92,3 @@ class WebSurface:
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         self.hub.publish(agent)
-
-    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person unchanged: this surface has no accounts to look up."""
-        return person

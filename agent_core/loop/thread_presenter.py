@@ -142,6 +142,6 @@ class ThreadPresenter:
 
 def _refused_notice(agent: Agent, turn: Turn, refused: SurfaceError, at: datetime) -> Notice:
     """A notice in place of a card that the platform refused. What nobody was shown can be rejected, not approved."""
-    todo = " It waits for a decision: reply what the agent should do instead." if turn.state == "proposed" else ""
+    todo = " It needs approval: reply what the agent should do instead." if turn.state == "proposed" else ""
     said = f"The card of turn {turn.number} ({turn.call.name}) could not be shown. {refused}{todo}"
     return Notice.to(agent, "waiting", said, at)

@@ -47,7 +47,7 @@ def propose(
         and continues_repetition(thought.proposal.call, turn_context.turns)
     ):
         why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
-        return pause(agent, f"{why} Write what to do differently, then Resume.", now)
+        return pause(agent, f"{why} Give it a hint, then Resume.", now)
     before = agent
     agent, notices = _expose_to_notes(agent, turn_context, now)
     agent, more = _expose_to_plugins(agent, thought, now)
@@ -98,8 +98,8 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     if complaining.unusable < MAX_UNUSABLE_REPLIES:
         return _with_folder(thought, Outcome(agent=complaining, notices=notices))
     brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
-    why = f"The model's last {MAX_UNUSABLE_REPLIES} replies were not in the right format; the last one: {brief}"
-    outcome = pause(replace(complaining, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+    why = f"The model answered in the wrong format {MAX_UNUSABLE_REPLIES} times in a row. The last answer: {brief}"
+    outcome = pause(replace(complaining, unusable=0), f"{why} Give it a hint, then Resume.", now)
     replies = tuple(replace(notice, reply=thought.reply[:MAX_REPLY_CHARACTERS]) for notice in outcome.notices)
     return _with_folder(thought, replace(outcome, notices=(*notices, *replies)))
 
@@ -177,7 +177,7 @@ def _use_lease(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[No
         return agent, ()
     if left := lease.spend():
         return replace(agent, lease=left), ()
-    text = f"The approval by {lease.granted_by} is used up: {lease.total} of {lease.total} commands ran."
+    text = f"{lease} is used up: {lease.total} of {lease.total} commands ran."
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
 
 

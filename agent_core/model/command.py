@@ -11,6 +11,8 @@ from agent_core.model.origin import Actor
 
 RiskClass = Literal["read", "write", "delete", "network", "execute", "publish", "spend"]
 RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "delete", "network", "execute", "publish", "spend")
+STEP_WORDS = ("reads", "changes to its own files", "deletions", "web pages", "programs", "posts", "paid calls")
+STEPS: Mapping[RiskClass, str] = dict(zip(RISK_CLASSES, STEP_WORDS, strict=True))  # what people call them
 GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
 NO_DRY_RUN = "This is no dry run any more: propose it again if it is still needed."

@@ -44,6 +44,10 @@ class Lease:
     limits: LeaseLimits = NO_LIMITS
     spent_before: Decimal = FREE
 
+    def __str__(self) -> str:
+        """Whose it is and how many commands it was for, as notices name it: `@Ana’s ×5`. Cards have the whole name."""
+        return f"{self.granted_by}’s ×{self.total}"
+
     def covers(self, turn: Turn) -> bool:
         """Whether it covers the turn's classes and source. Only an unattended one covers the end of the work."""
         if not set(turn.risks) <= set(self.classes) or turn.always_asks:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES, Failed
+from agent_core.model.command import RISK_CLASSES, STEPS, Failed
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, NO_LIMITS, LeaseLimits
 from agent_core.model.model_calls import FREE
 from agent_core.model.note import Notice
@@ -16,6 +16,7 @@ from agent_core.model.permissions import Lease, covered_classes
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_approve
 from agent_core.oversight.untrusted_content import requires_approval
+from agent_core.text.lines import listed
 
 MAX_SAME_CALLS = 2
 MAX_FAILURES_IN_A_ROW = 2
@@ -123,15 +124,15 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     if agent.lease is None:
         return agent, ()
     lease = agent.lease
-    text = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
+    text = f"{lease} ended with {lease.left} of {lease.total} left: {why}."
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
 
 
 def _why_outside(lease: Lease, turn: Turn) -> str:
-    outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)
+    outside = [STEPS[risk] for risk in turn.risks if risk not in lease.classes]
     if outside:
-        return f"{turn.call.name} is of class {outside}, which was not granted"
+        return f"it does not include {listed(outside)} ({turn.call.name})"
     if turn.finishes:
-        return f"{turn.call.name} ends the work, which always asks"
+        return f"the end of the work always asks ({turn.call.name})"
     whose = f" of {turn.source_name}" if turn.source else ""
     return f"{turn.call.name}{whose} always asks"

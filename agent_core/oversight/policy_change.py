@@ -129,6 +129,6 @@ def _lease_change(before: Agent, after: Agent) -> str:
     if before.lease is None or before.lease == after.lease:
         return ""
     if after.lease is None:
-        return f"the approval by {before.lease.granted_by} ended"
+        return f"{before.lease} ended"
     lost = _listed("", before.lease.classes, after.lease.classes)
-    return f"the approval by {before.lease.granted_by} no longer covers {lost}"
+    return f"{before.lease} no longer covers {lost}"

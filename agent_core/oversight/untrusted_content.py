@@ -67,5 +67,5 @@ def expose(agent: Agent, how: str, now: datetime) -> tuple[Agent, tuple[Notice, 
     if agent.lease is None or exposed.lease is None or agent.lease.classes == exposed.lease.classes:
         return exposed, ()
     lost = " and ".join(risk for risk in agent.lease.classes if risk not in exposed.lease.classes)
-    text = f"The approval by {agent.lease.granted_by} no longer covers {lost}: {agent.name} was given untrusted content"
+    text = f"{agent.lease} no longer covers {lost}: {agent.name} was given untrusted content"
     return exposed, (Notice.to(agent, "changed", f"{text} by {how}.", now),)

@@ -61,6 +61,7 @@ class ChatSurface(Protocol):
     @property
     def notifications(self) -> Notifications | None:
         """What calls people who look elsewhere, or None if the surface has nothing of this kind."""
+        return None
 
     @property
     def shows_what_is_saved(self) -> bool:
@@ -68,9 +69,14 @@ class ChatSurface(Protocol):
 
     async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         """Whether a person that the surface can find has this name or first name, in any case. Never raises."""
+        return False
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Post the agent's root message unless it exists, and return its thread."""
+        """Post the agent's root message unless it exists, and return its thread.
+
+        A surface without such messages names the thread by the agent's id.
+        """
+        return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post the turn's card, or update the card at `turn.shown_as`; return its address."""
@@ -96,3 +102,4 @@ class ChatSurface(Protocol):
         The answer may be cached for minutes. Raise NotFound for a person who has left, NotAllowed or SurfaceError while
         the platform gives no answer. A surface without accounts returns `person`.
         """
+        return person

@@ -85,7 +85,7 @@ class AgentSettings(TransactionalService):
         require_rehearsed(self.rehearsal, model=model)
         chosen = model or "the default"
         if effort is not None:
-            chosen += f", reasoning effort {effort or 'as the operator set it'}"
+            chosen += f", reasoning effort {effort or 'default'}"
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set models here")

@@ -206,9 +206,8 @@ class AgentDecisions(TransactionalService):
             if isinstance(rejection.decision, Reject) and rejection.decision.reason:
                 work.notes.add(Note.to(agent, rejection.decision.reason, by=rejection.by, at=now))
             self.audit(work, agent, origin, "undone", f"turn {turn.number}")
-            self.announce(
-                work, agent, "changed", f"{origin.by} undid the rejection of turn {turn.number}: it waits again."
-            )
+            told = f"{origin.by} undid the rejection of turn {turn.number}: it needs approval again."
+            self.announce(work, agent, "changed", told)
             work.turns.save(opened)
             work.agents.save(agent.become(Awaiting(), now))
             self.waker.wake(work, agent.id)
@@ -288,7 +287,7 @@ class AgentDecisions(TransactionalService):
                 raise NotPossible(f"{agent.name} has no approval for more commands.")
             if agent.lease.granted_by.id != origin.by.id:
                 require_may_decide(agent, origin.by, "revoke approvals here")
-            self.announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")
+            self.announce(work, agent, "lease ended", f"{origin.by} revoked {agent.lease}.")
             return replace(agent, lease=None)
 
         return await self.change(agent_id, origin, "revoked", change)

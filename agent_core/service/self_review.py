@@ -42,7 +42,7 @@ class SelfReview(TransactionalService):
             agent = await work.agents.get(origin.channel, turn.agent_id)
         require_may_decide(agent, origin.by, "ask for a self-review here")
         if turn.state != "proposed":
-            raise NotPossible(f"Turn {turn.number} is {turn.state}: only what waits for a decision can be reviewed.")
+            raise NotPossible(f"Turn {turn.number} is {turn.state}: only an open proposal can be reviewed.")
         review = turn.review or await self._ask_model(agent, turn)
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:

@@ -154,13 +154,10 @@ async def pause_leases(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) 
 
 
 def _after_words(agent: Agent, lease: Lease, by: Actor, at: datetime) -> tuple[Agent, Notice]:
-    granter = lease.granted_by
     if not may_decide(agent, by):
-        text = f"{by}, who does not decide here, wrote, so the approval of {granter} ended."
+        text = f"{by}, who does not decide here, wrote, so {lease} ended."
         return replace(agent, lease=None), Notice.to(agent, "lease ended", text, at)
-    text = (
-        f"{by} wrote, so {granter}'s ×{lease.total} is paused: the next step asks. Approve ×N goes on without asking."
-    )
+    text = f"{by} wrote, so {lease} is paused: the next step asks. Approve ×N goes on without asking."
     return replace(agent, lease=replace(lease, paused_by=by)), Notice.to(agent, "changed", text, at)
 
 

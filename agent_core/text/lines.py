@@ -38,8 +38,9 @@ def unseparated(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """The number and its noun: "1 byte", "2,000 bytes"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """The number and its noun: "1 byte", "2,000 bytes", "2 memories"."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def listed(names: Iterable[str]) -> str:

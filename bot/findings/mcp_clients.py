@@ -19,7 +19,7 @@ HOW = (
 def mcp_finding(settings: Settings) -> Finding:
     """The finding on MCP clients."""
     if not settings.mcp_serve:
-        why = "true serves MCP clients beside the page. Those of this machine need no setting: python -m bot mcp --help"
+        why = "for this machine: python -m bot mcp --help; true serves others beside the page"
         return Finding(name="mcp clients", state="off", why=why, variable="MCP_SERVE")
     headers = {"Authorization": "Bearer MCP_TOKEN"}  # the name, not the token: this is printed
     entry = _configuration({"type": "http", "url": f"{settings.address}{MCP_PATH}", "headers": headers})

@@ -10,12 +10,13 @@ from adapters.slack.outbound.message import SlackMessage
 Block: TypeAlias = Mapping[str, Any]
 STYLE = (Path(__file__).parent / "block_kit.css").read_text(encoding="utf-8")
 LABEL = "Drawn from the blocks that Signoff sends, not a screenshot of Slack"
+RED = "<span style='display:inline-block;width:.8em;height:.8em;background:#d92d20'></span>"  # also without such a font
 TAGS = {"bold": "b", "italic": "i", "code": "code"}
 
 
 def page_of(message: SlackMessage, time: str) -> str:
     """A page with one message on it."""
-    blocks = "".join(map(_block, message.blocks))
+    blocks = "".join(map(_block, message.blocks)).replace("🟥", RED)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Signoff</title><style>{STYLE}</style>'
         f"<main><p class=label>{LABEL}</p><article><div class=face aria-hidden=true>S</div><div class=said>"

@@ -1,4 +1,4 @@
-"""The states of a card, each drawn twice: by a running local workspace, and from the blocks that Slack gets."""
+"""The states of a card, drawn by a running local workspace, and from what Slack and Discord get."""
 
 import tempfile
 from collections.abc import Sequence
@@ -13,23 +13,24 @@ from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import keep as put
 from agent_core.testing.language_model import ScriptedModel
-from docs.pictures.block_kit import page_of
+from docs.pictures import block_kit, components
 from docs.pictures.scenes import Scene, scenes
 from tests.scenario.served import served
 
 HERE = Path(__file__).parent
 VIEW = ViewportSize(width=1280, height=900)
 EDGE = 6
+IN_DISCORD = ("asks", "lease", "done", "rejected")
 STILL: dict[str, Any] = {"animations": "disabled", "caret": "hide"}
 
 
 async def draw_cards(browser: Browser) -> None:
-    """Draw every state on both surfaces, but in Slack alone what a running workspace would carry on at once."""
+    """Draw every state, in the workspace only those that it would not carry on at once, and in Discord a few."""
     drawn = await scenes(SystemClock().now().replace(hour=14, minute=6))
     await _locally(
         browser, [scene for scene in drawn if not isinstance(scene.agent.status, Acting) and not scene.is_folded]
     )
-    await _in_slack(browser, drawn)
+    await _in_chats(browser, drawn)
 
 
 async def _locally(browser: Browser, drawn: Sequence[Scene]) -> None:
@@ -61,8 +62,12 @@ async def _kept(folder: Path, drawn: Sequence[Scene]) -> None:
     await database.close()
 
 
-async def _in_slack(browser: Browser, drawn: Sequence[Scene]) -> None:
+async def _in_chats(browser: Browser, drawn: Sequence[Scene]) -> None:
     page = await (await browser.new_context(viewport=VIEW)).new_page()
     for scene in drawn:
-        await page.set_content(page_of(scene.message, f"{scene.turn.proposed_at:%H:%M}"))
+        at = f"{scene.turn.proposed_at:%H:%M}"
+        await page.set_content(block_kit.page_of(scene.message, at))
         await page.locator("main").screenshot(path=HERE / f"slack-{scene.name}.png")
+        if scene.name in IN_DISCORD:
+            await page.set_content(components.page_of(scene.in_discord, at))
+            await page.locator("main").screenshot(path=HERE / f"discord-{scene.name}.png")

@@ -6,7 +6,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from adapters.chat.agent_messages import notice_screen
+from adapters.discord.outbound.draw import draw as draw_discord
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.screens.message.card import card_screen, folded_screen
+from adapters.screens.message.pieces import Screen
 from adapters.screens.turn_lines import line_of
 from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.message import SlackMessage
@@ -26,7 +29,8 @@ from agent_core.toolset.registry import CommandContext, Commands
 ANA = Actor(id="u-ana", display="Ana", workspace="local")
 BEN = Actor(id="u-ben", display="Ben", workspace="local")
 COST = Decimal("0.012")
-CLASSES: tuple[RiskClass, ...] = ("read", "write", "network", "spend")
+CLASSES: tuple[RiskClass, ...] = ("read", "write")
+RISKS: Mapping[str, tuple[RiskClass, ...]] = {"read_file": ("read",), "delete_file": ("delete",)}
 
 OLD_REPORT = """# Energy: two candidates
 
@@ -76,11 +80,20 @@ class Scene:
     @property
     def message(self) -> SlackMessage:
         """The same in Slack."""
+        return draw(self._screen)
+
+    @property
+    def in_discord(self) -> DiscordMessage:
+        """The same in Discord."""
+        return draw_discord(self._screen)
+
+    @property
+    def _screen(self) -> Screen:
         if self.notice:
-            return draw(notice_screen(self.agent, self.notice))
+            return notice_screen(self.agent, self.notice)
         if self.is_folded:
-            return draw(folded_screen(self.agent, [line_of(self.turn)]))
-        return draw(card_screen(self.agent, self.turn, [line_of(turn) for turn in self.earlier]))
+            return folded_screen(self.agent, [line_of(self.turn)])
+        return card_screen(self.agent, self.turn, [line_of(turn) for turn in self.earlier])
 
 
 async def scenes(now: datetime) -> tuple[Scene, ...]:
@@ -151,7 +164,7 @@ def _turn(agent: Agent, now: datetime, command: str, arguments: Mapping[str, obj
         channel=agent.channel,
         number=3,
         proposal=Proposal(thoughts=Thoughts(text=said), call=CommandCall(command, arguments)),
-        risks=("read",) if command == "read_file" else ("write",),
+        risks=RISKS.get(command, ("write",)),
         usage=Usage(prompt=900, completion=60, cost=COST),
         proposed_at=now - timedelta(minutes=1),
     )

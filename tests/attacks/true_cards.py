@@ -86,7 +86,7 @@ def assert_true_card(agent: Agent, turn: Turn, text: str) -> None:
     card, slack = turn_card(agent, turn), slack_messages.turn_message(agent, turn).arguments
     values = turn.call.arguments.values()
     given = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1) for value in values]
-    assert (card.command, card.state, card.buttons[0].verb) == (turn.call.name, "needs approval", "approve")
+    assert (card.command, card.standing, card.buttons[0].verb) == (turn.call.name, "needs approval", "approve")
     for shown in ([each.text for each in card.arguments], on_page(agent, turn)):
         assert [*map(unmarked, shown)] == [*map(unmarked, given)]
     assert (re.search(r"[<>\n]", str(slack["text"])), NOBODY.to_dict()["parse"]) == (None, [])

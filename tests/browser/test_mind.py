@@ -117,7 +117,7 @@ async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(a
 async def test_what_is_asked_in_the_reply_box_is_answered_to_this_person_alone(ana: BrowserChat) -> None:
     page = ana.page
     await ana.says("!memory add <b>Ben</b> brings cake")
-    await expect(page.locator("#told")).to_have_text("Clerk remembers this.")
+    await expect(page.locator("#told")).to_have_text("Saved to the memory of Clerk.")
     await ana.says("!export")
     await expect(page.locator("#told")).to_contain_text("ai_name: Clerk")
     async with page.expect_download() as download:

@@ -79,7 +79,7 @@ async def test_an_archived_agent_keeps_its_thread_its_name_and_its_place_in_the_
 
 @pytest.mark.proves("archive:rest")
 @pytest.mark.parametrize(
-    ("status", "why"), [(Thinking(), "at work"), (Awaiting(), "waits for a decision")], ids=["thinks", "asks"]
+    ("status", "why"), [(Thinking(), "at work"), (Awaiting(), "needs approval")], ids=["thinks", "asks"]
 )
 async def test_an_agent_that_is_not_at_rest_is_not_archived(
     database: Database, status: Thinking | Awaiting, why: str

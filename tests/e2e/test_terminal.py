@@ -125,13 +125,29 @@ async def test_a_stranger_is_greeted_says_no_with_a_reason_and_stops_with_x(tmp_
 @pytest.mark.proves("terminal:no-accident")
 async def test_what_was_typed_before_the_card_or_pasted_approves_nothing(tmp_path: Path) -> None:
     async with sitting(tmp_path, *CLERK) as person:
-        person.type("y\ry\r")  # nobody reads yet
+        person.type("y\ryy")  # nobody reads yet
         await person.answers("\x1b[200~y\ny\n\x1b[201~")
         await person.sees("y")
         person.type(CTRL_C)
         await person.sees("withdrawn: stopped by")
         assert await person.ends() == 3
         assert "approved" not in person.output
+
+
+@pytest.mark.proves("terminal:no-accident")
+async def test_one_key_decides_without_enter_and_no_word_that_begins_with_it(tmp_path: Path) -> None:
+    async with sitting(tmp_path, *CLERK) as person:
+        await person.answers("you there")
+        await person.sees("you there")
+        person.type(f"{CTRL_U}n")
+        await person.sees("This rejects turn 1. Type the reason")
+        await person.sees(">")
+        person.type("no such file\r")  # no key acts where a reason is asked for
+        await person.sees("“no such file”")
+        await person.answers("y")
+        await person.sees("done · approved by")
+        assert await person.ends() == 0
+        assert person.output.count("approved by") == 2  # as it began to run, and done
 
 
 async def test_the_arrow_up_brings_back_words_and_no_keys(tmp_path: Path) -> None:
@@ -171,3 +187,12 @@ async def test_a_plain_terminal_gets_plain_text(tmp_path: Path, environ: dict[st
         await person.answers("x\r")
         assert await person.ends() == 3
         assert b"\x1b" not in person.raw
+
+
+async def test_ctrl_c_leaves_no_prompt_in_the_last_line(tmp_path: Path) -> None:
+    async with sitting(tmp_path, *CLERK, NO_COLOR="1") as person:
+        await person.answers("half a wo")
+        await person.sees("half a wo")
+        person.type(CTRL_C)
+        await person.sees("^C\r\n\r\n━━ Clerk")
+        assert await person.ends() == 3

@@ -126,13 +126,13 @@ def shown_in(message: DiscordMessage) -> set[str]:
 @given(pairs)
 def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     message = turn_message(*pair, model="a model")
-    times = [timestamp(part) for part in turn_card(*pair).standing_parts if isinstance(part, datetime)]
+    times = [timestamp(part) for part in turn_card(*pair).state_parts if isinstance(part, datetime)]
     check(message, *(["timestamp"] if times else []))
     head, *others = contents(message)
     for each in times:
         head = head.replace(each, "")
     assert not any("timestamp" in read(content).drawn for content in (head, *others))
-    headline = one_line(turn_card(*pair).marked_headline)
+    headline = one_line(turn_card(*pair).action)
     first = reading(message)[0].text.splitlines()[0]
     assert first == headline or headline.startswith(first.removesuffix("…"))
 
@@ -186,7 +186,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
 def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
     card = turn_card(agent, turn)
-    names = [card.marked_headline, *(argument.label for argument in card.arguments), "?", "Preview"]
+    names = [card.action, *(argument.label for argument in card.arguments), "?", "Preview"]
     names += [card.preview.title] if card.preview else []
     bold = [text.removesuffix("…") for each in reading(turn_message(agent, turn)) for text in each.bold]
     assert [text for text in bold if not any(one_line(name).startswith(text) for name in names)] == []

@@ -247,7 +247,7 @@ class GuildChat:
 
     async def reads_reply(self) -> str:
         """Press the button on the notice."""
-        answered = await pressed(self.person, await self.guild.message("in the right format"), "Show reply")
+        answered = await pressed(self.person, await self.guild.message("in the wrong format"), "Show reply")
         assert answered.ephemeral
         assert answered.response
         message = answered.response.message

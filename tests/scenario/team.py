@@ -201,7 +201,7 @@ class SlackChat:
 
     async def reads_reply(self) -> str:
         """Press the button on the notice."""
-        notice = await self.office.said("in the right format")
+        notice = await self.office.said("in the wrong format")
         await self.person.clicks(notice, "Show reply")
         return text_of(await self.office.form(self.person, "The model's reply"))
 

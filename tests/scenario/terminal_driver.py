@@ -1,13 +1,16 @@
 """The Chat of somebody at a terminal: lines in, text out, and `solo` in between."""
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from rich.text import Text
 
+from adapters.terminal.rich_terminal import RichTerminal
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface
 from adapters.typed.actions import ActionDispatcher
@@ -20,6 +23,17 @@ from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import actions_of
 
 QUESTION, SERVER_QUESTION = "y approve ·", "Answer the server:"
+
+
+class Spinner(RichTerminal):
+    """A terminal with colours whose spinner is read."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(Path(os.devnull))
+        self.tell = tell
+
+    def spin(self, said: str) -> None:
+        self.tell(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +217,7 @@ class DeskChat:
         assert isinstance(surface, TerminalSurface)
         core = replace(self.stage.core, loop=self.stage.loop)
         terminal = Terminal(core=core, actions=self._actions(), surface=surface, lock=FreeLock)
-        streams = Streams(read=self.lines.get, write=self._print, spin=self._print if self.is_live else None)
+        streams = Streams(read=self.lines.get, write=self._print, screen=Spinner(self._print) if self.is_live else None)
         self.codes.append(await solo(terminal, self.options, streams))
         self.printed.set()
 

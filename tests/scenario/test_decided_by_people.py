@@ -39,7 +39,7 @@ async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, t
         await is_shown(scene)
         await ana.says("looks good to me, thanks!")
         if surface != "web":  # there it is a note, because the person chose that beside the box
-            assert await ana.told("Nothing is decided: turn 1, write_to_file, waits.")
+            assert await ana.told("Saved as a note. Nothing is decided: turn 1 of Clerk still needs approval.")
         assert await is_open(scene)
         await card.press("Approve")
         await ana.asks("do_nothing")

@@ -35,7 +35,7 @@ class Scene:
     ben: MemberActor
 
     def reminders(self) -> list[discord.Message]:
-        return [each for each in self.guild.said() if "waits for a decision" in text_of(each)]
+        return [each for each in self.guild.said() if "needs approval: turn" in text_of(each)]
 
     async def direct(self, text: str) -> discord.Message:
         """Ben's newest direct message, once it says this."""

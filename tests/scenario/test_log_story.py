@@ -39,7 +39,7 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
             "rejected write_to_file (write)",
             "=Keep it out",
             "ran write_to_file (write) plan.md · +1 −0",
-            "lease granted by @",
+            "lease granted by @" if surface == "web" else "’s Approve ×N at ",
             "ran append_to_file (write) notes.md",
             "ran write_to_file (write) notes.md · +1 −0",
             "approved ×3",
@@ -55,8 +55,8 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
             found = [(row["turn"], row["what"], row["right"].partition(" ")[0], row["outcome"]) for row in kept]
             assert found == [
                 (4, "rejected", "", ""),
-                (3, "ran", "lease", "done"),
-                (2, "ran", "lease", "done"),
+                (3, "ran", "auto-approved", "done"),
+                (2, "ran", "auto-approved", "done"),
                 (1, "ran", "approved", "done"),
                 ("", "created", "", ""),
             ]
@@ -70,7 +70,7 @@ async def test_a_person_reads_what_the_model_said_where_its_replies_could_not_be
     async with opened(surface, ScriptedModel(*[RAMBLING] * 3), tmp_path) as scene:
         ana = cast("ReadingChat", scene.ana)
         await ana.new_agent("Clerk", "keeps notes", "Write a report")
-        assert await ana.sees("The model's last 3 replies were not in the right format; the last one:")
+        assert await ana.sees("The model answered in the wrong format 3 times in a row. The last answer:")
         reply = await ana.reads_reply()
         assert "Sure! ⟨U+202E⟩I would rather talk." in " ".join(reply.split())
         assert "line 299 of a rambling answer" in reply

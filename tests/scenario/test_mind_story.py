@@ -31,7 +31,7 @@ async def test_a_person_has_a_step_reviewed_changes_goals_and_budget_and_searche
         await ana.says("!budget 5")
         assert await ana.told("of $5.00")
         await ana.says("!memory add Tea is served at four")
-        assert await ana.told("Clerk remembers this.")
+        assert await ana.told("Saved to the memory of Clerk.")
         await ana.says("!memory search when is tea served")
         assert await ana.told("• Tea is served at four ·")
         await card.press("Approve")

@@ -99,7 +99,7 @@ async def test_slack_carries_every_kind_of_field_and_lists_the_question_on_the_h
         assert isinstance(card, SlackCard)
         person, office = card.chat.person, card.chat.office
         await person.opens_home()
-        await office.slack.until(lambda: "waits for an answer to a tool server" in text_of(person.home))
+        await office.slack.until(lambda: "needs an answer to a tool server" in text_of(person.home))
         await person.clicks_in(person.home or {}, "Answer")
         form = await office.form(person, "Answer")
         filled = {"tea": "Green, mild", "also": ["milk", "lemon; or lime"], "more": "thanks; a lot: yes"}

@@ -145,7 +145,7 @@ async def test_an_agent_that_is_done_is_asked_and_told_and_reads_only_the_note(s
         assert (rested.status.kind, rested.turns) == ("finished", 2)
         await ana.says("Mention the weather.")
         if surface != "web":  # the page says so where the note stands
-            assert await ana.told(RESUME_TO_READ)
+            assert await ana.told("reads it when you resume")
         else:
             assert await ana.sees(RESUME_TO_READ)
         await ana.says("!resume")

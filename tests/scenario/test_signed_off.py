@@ -80,7 +80,7 @@ async def test_a_free_class_is_told_of_on_the_thread_and_its_cards(surface: Name
     async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
         ana = await clerk(scene, free=("write",))
         await ana.asks("do_nothing")
-        assert await ana.sees("no approval needed: @ana set write free")
+        assert await ana.sees("no approval needed (policy: write, by @ana)")
         assert "Runs without asking: write (chosen by @ana)" in await ana.root()
         assert await ana.file("notes.md") == "one\n"
 

@@ -100,7 +100,7 @@ async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(office: Office, tmp
         await chat.asks("write_to_file")
         assert await typed(office, "duplicate clerk") == ""
         form = await office.form(office.ana, "New agent")
-        assert "Copied from Clerk; nothing is created yet." in text_of(form)
+        assert "Copied from Clerk, without its history, memory and files." in text_of(form)
         assert len(await chat.running.stage.views.agents(GENERAL)) == 1
         await office.ana.submits(form, {"Role": "keeps other notes"})
         await office.slack.until(lambda: "Clerk 2" in str(office.slack.calls_of("chat.postMessage")))
@@ -237,7 +237,7 @@ async def test_a_reply_while_it_rests_is_kept_with_a_reaction_and_answered_with_
         await (await chat.asks("write_to_file")).press("Stop")
         await office.said("stopped by @ana")
         await chat.says("Later then")
-        answer = await office.told(office.ana, "Saved: it reads this once somebody resumes it")
+        answer = await office.told(office.ana, "reads it when you resume")
         await office.slack.until(lambda: bool(office.slack.calls_of("reactions.add")))
         assert office.slack.calls_of("reactions.add")[-1].arguments["name"] == "eyes"
         await office.ana.clicks(answer, "Resume")

@@ -60,7 +60,7 @@ async def test_no_other_part_of_a_long_text_is_shown_to_who_left_meanwhile(offic
     async with at_work(office, ScriptedModel(LONG, *MORE), tmp_path) as running:
         await new_clerk(office, running)
         await office.card(1)
-        await office.ben.clicks_in(await home_with(office, office.ben, "Clerk waits"), "Show all")
+        await office.ben.clicks_in(await home_with(office, office.ben, "Clerk needs approval"), "Show all")
         first = await office.form(office.ben, "Turn 1")
         await office.ben.clicks_in(first, "Next part")
         second = await office.changed(office.ben, first)
@@ -94,4 +94,4 @@ async def test_home_lists_nothing_and_says_why_while_slack_does_not_tell_who_is_
         office.slack.fails("users.conversations", error="missing_scope")
         home = await home_with(office, office.ana, "Slack did not tell which channels you are in")
         assert "Clerk" not in text_of(home)
-        await home_with(office, office.ana, "Clerk waits for a decision")
+        await home_with(office, office.ana, "Clerk needs approval")

@@ -22,7 +22,7 @@ async def test_a_command_runs_once_a_second_person_approved_it(surface: Name, tm
         await scene.change_file("notes.md", "old\n")
         await waiting.press("Approve")
         card = await ana.asks("write_to_file")
-        assert "waiting for two people" in " ".join(card.text.split())
+        assert "needs approval by two people" in " ".join(card.text.split())
         ben = await scene.join("ben", "member")
         shown = await ben.asks("write_to_file")
         await card.press("Approve")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.proves("reply:undo")]
 WRITE, AGAIN = writing("notes.md", "one\n"), writing("other.md", "two\n")
 LATER = timedelta(minutes=10)  # so that no slow machine makes it too late
 REJECTED = "Turn 1 is rejected with your reply as the reason. You can undo this for ten seconds."
-UNDONE = "undid the rejection of turn 1: it waits again."
+UNDONE = "undid the rejection of turn 1: it needs approval again."
 FEEDBACK = "Use the other file"
 
 
@@ -81,5 +81,5 @@ async def test_discord_deletes_the_offer_to_resume_when_the_agent_resumes(tmp_pa
         await ana.asks("write_to_file")
         await ana.says("!stop")
         await ana.says("nice")
-        await pressed(ana.person, await guild.message("Noted. Clerk is stopped"), "Resume")
-        await guild.until(lambda: not any("Noted." in said(each) for each in guild.said()))
+        await pressed(ana.person, await guild.message("Saved. Clerk is stopped"), "Resume")
+        await guild.until(lambda: not any("Saved." in said(each) for each in guild.said()))

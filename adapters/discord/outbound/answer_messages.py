@@ -100,7 +100,7 @@ def file_name(name: str) -> str:
 
 
 def all_of(card: Card) -> tuple[Labelled, ...]:
-    return (*headline_sections(card, card.standing), *command_sections(card, "Argument {}"))
+    return (*headline_sections(card), *command_sections(card, "Argument {}"))
 
 
 def text_file(name: str, parts: tuple[Labelled, ...]) -> Attachment:

@@ -19,7 +19,7 @@ from agent_core.model.ids import TurnId
 Pressed: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
-SHOW_ALL_OF = "Show all of turn…"
+SHOW_ALL_OF, MORE = "Show all of turn…", "More…"
 MAX_ROW_BUTTONS, MAX_LABEL, MAX_DESCRIPTION, MAX_OPTIONS = 5, 80, 100, 25
 STYLES: dict[str, discord.ButtonStyle] = {
     "approve": discord.ButtonStyle.success,
@@ -29,9 +29,9 @@ STYLES: dict[str, discord.ButtonStyle] = {
     "delete": discord.ButtonStyle.danger,
 }
 VERBS = (*get_args(Verb), *get_args(ViewVerb), *get_args(ExtraVerb), "upload", "delete")
-# The `custom_id` of every button of Signoff, and of its menus: the number of commands to approve, turns to show.
+# The `custom_id` of every button of Signoff, and of its menus: how many to approve, more to do, turns to show.
 OUR_BUTTON = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
-OUR_CHOICE = re.compile(r"(times|show all of):(?P<turn>.+)")
+OUR_CHOICE = re.compile(r"(times|more|show all of):(?P<turn>.+)")
 
 
 def parse_custom_id(custom_id: str) -> Pressed:
@@ -63,7 +63,10 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
 
 
 def card_controls(controls: Controls) -> list[Row]:
-    """The rows of a card in its current state: decisions, Stop and Revoke; Approve ×N; what shows more."""
+    """The rows of a card in its current state: decisions, Stop and Revoke; Approve ×N; what shows more.
+
+    An open proposal has what shows more in a menu, since it has many buttons.
+    """
     card = controls.card
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb in ("review", "fork")]
@@ -72,8 +75,14 @@ def card_controls(controls: Controls) -> list[Row]:
     if approve := next((each for each in first if each.verb == "approve"), None):
         first.append(Button("reply", controls.agent.id, shown=approve.shown))
     more: list[Pressable] = [*reviews, *controls.openings]
-    chosen: list[Row] = [ui.ActionRow(_times(several, covered_parts(controls.turn)))] if several else []
-    return [*rows([*map(element, (*first, *stops))]), *chosen, *rows([*map(element, more)])]
+    buttons: list[Pressable] = [*first, *stops]
+    menus: list[Row] = [ui.ActionRow(_times(several, covered_parts(controls.turn)))] if several else []
+    if approve and more:
+        options = [discord.SelectOption(label=each.label, value=str(each)) for each in more]
+        menus.append(ui.ActionRow(ui.Select(custom_id=f"more:{card.turn}", placeholder=MORE, options=options)))
+    else:
+        buttons += more
+    return [*rows([*map(element, buttons)]), *menus]
 
 
 def turn_choosers(lines: Sequence[TurnLine]) -> Iterator[Row]:
@@ -94,8 +103,8 @@ def _show_all(turn_id: TurnId) -> str:
 def _times(several: Sequence[Button], covered: tuple[str, str]) -> ui.Select[ui.LayoutView]:
     """The menu for the N of Approve ×N. Options say what they cover, because Discord has no confirmation dialog."""
     turn_id = TurnId(several[0].subject)
-    covers, asks = (cut(text, MAX_DESCRIPTION) or None for text in covered)
-    options = [discord.SelectOption(label=each.label, value=str(each), description=covers) for each in several]
+    runs, left_out = (cut(text, MAX_DESCRIPTION) for text in (f"Without asking: {covered[0]}", f"Not: {covered[1]}"))
+    options = [discord.SelectOption(label=each.label, value=str(each), description=runs) for each in several]
     other = ViewButton("another number", turn_id, shown=several[0].shown)
-    options.append(discord.SelectOption(label=other.label, value=str(other), description=asks))
+    options.append(discord.SelectOption(label=other.label, value=str(other), description=left_out))
     return ui.Select(custom_id=f"times:{turn_id}", placeholder=APPROVE_N, options=options)

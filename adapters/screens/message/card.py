@@ -28,7 +28,6 @@ from agent_core.model.turn import Turn
 from agent_core.text.lines import counted, quoted
 
 MAX_PLAN, MAX_ENDED_SAYS = 2_000, 298  # within the limits of both platforms
-NO_ARGUMENTS = "No arguments."
 MORE_IN_CARD = f"… There is more: {OPEN_CARD} shows it."
 
 
@@ -104,17 +103,15 @@ def _described(
     show_all = ViewButton("show all", card.turn)
     is_asked = card.state_parts == WAITS
     sign = STATE_SIGNS[card.tone]
-    head = Heading(text=card.action, sign=sign, state=card.standing_parts, opens=show_all, is_asked=is_asked)
+    head = Heading(text=card.action, sign=sign, state=card.state_parts, opens=show_all, is_asked=is_asked)
     notes = [Text(words=(one_line(text),), role="remark", opens=show_all) for text in (card.remark, card.edits) if text]
     ends = Text(words=(" · ".join(filter(None, footer)),), role="footer", style="small", opens=show_all)
     if card.tone in ("open", "busy"):
         more = None if shows_all else Text(words=(MORE_IN_CARD,), style="small")
         outcome = _output(card, is_ended=False)
         thoughts = _thoughts(card, is_short=not has_thoughts)
-        facts: Piece = facts_of(card, more)
-        if not (card.arguments_shown or card.preview):
-            facts = Text(words=(NO_ARGUMENTS,), style="small", role="short")
-        return (head, *thoughts, facts, *notes, *outcome, ends)
+        facts = [facts_of(card, more)] if card.arguments_shown or card.preview else []
+        return (head, *thoughts, *facts, *notes, *outcome, ends)
     brief: tuple[tuple[str, Role], ...] = (
         (quoted(card.says, MAX_ENDED_SAYS) if card.says.strip() else "", "ended says"),
         (brief_arguments(card), "arguments"),

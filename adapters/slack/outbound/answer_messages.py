@@ -32,7 +32,7 @@ MAX_LABEL = 2000
 
 def parts_of(card: Card) -> list[list[Block]]:
     """All sections of a turn, in parts that fit a view."""
-    return split_into_parts([*drawn(headline_sections(card, card.state)), *drawn(command_sections(card), boxed=True)])
+    return split_into_parts([*drawn(headline_sections(card)), *drawn(command_sections(card), boxed=True)])
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from adapters.chat.texts import wait_text
 from adapters.screens.buttons import Button, ViewButton, ViewVerb
 from adapters.screens.cards import Card, Labelled, lease_text, money, turn_card
 from adapters.screens.forms import NEW_AGENT_TITLE
-from adapters.screens.message.card import NO_ARGUMENTS, facts_of, footer_text
+from adapters.screens.message.card import facts_of, footer_text
 from adapters.screens.message.pieces import Link, Opens, Text
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
@@ -85,7 +85,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link, *, 
     blocks = [section(fault)] if fault else []
     if waiting:
         blocks += [
-            heading("Waiting for you"),
+            heading("Needs approval"),
             *(block for each in waiting[:MAX_WAITING] for block in _waiting(each.agent, each.turn, link)),
         ]
         blocks += rest_line(len(waiting) - MAX_WAITING)
@@ -135,11 +135,11 @@ def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
         shown, pressable = [section(said, at=agent.since)], [element(Button("resume", agent.id))]
     else:
         card = turn_card(agent, turn)
-        state = card.standing if card.question else ""
+        state = card.standing if turn.state == "interrupted" else ""
         lines = [said, *(cut(text, MAX_REMARK) for text in (state, card.remark, card.edits) if text)]
         shown = [
             section("\n".join(lines), at=agent.since),
-            *(facts_in(facts_of(card), MAX_WAITING_TEXT) or [context(NO_ARGUMENTS)]),
+            *facts_in(facts_of(card), MAX_WAITING_TEXT),
             context(footer_text(card), most=MAX_FOOTER),
         ]
         pressable = [element(each) for each in card.buttons if each.verb in HOME_VERBS and each.times == 1]

@@ -220,7 +220,7 @@ def _finish(
     lines = [tour_end] if tour_end else ["This was demo mode: a script, no AI.", *summary]
     reason = shorten("\n".join(lines), MAX_REASON_CHARACTERS - len(hint))
     every = {1: "The only step was", 2: "Both steps were"}.get(len(steps), f"All {len(steps)} steps were")
-    proposed = f"{every} proposed."
+    proposed = "That was the tour. Now make an agent of your own." if tour_end else f"{every} proposed."
     return _reply(
         text="\n".join((proposed, *remarks)),
         reasoning="Every step of the script was proposed once. You decide whether the goals are reached.",

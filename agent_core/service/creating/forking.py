@@ -208,7 +208,7 @@ def _is_older(memory: Memory, turn: int, ended: Sequence[Turn]) -> bool:
 
 def _told(source: Agent, fork: Agent, origin: Origin, past: Past, restored: Restored | None) -> str:
     """What came along, and what did not, for people."""
-    memories = f"{len(past.memories):,} {'memory' if len(past.memories) == 1 else 'memories'}"
+    memories = counted(len(past.memories), "memory")
     files = counted(restored.copied, "file") if restored else "no file, as those of then are not kept,"
     came = f"{counted(len(past.turns), 'turn')}, {memories} and {files}"
     told = f"{origin.by} forked {source.name} after turn {fork.turns}: {came} came along."

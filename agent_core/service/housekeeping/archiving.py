@@ -73,7 +73,7 @@ def find_archive_hindrance(agent: Agent, helpers: Sequence[Agent]) -> str:
         return f"{agent.name} is archived already."
     for each in (agent, *helpers):
         if isinstance(each.status, Awaiting):
-            return f"{each.name} waits for a decision, so it is not archived. Decide, or stop it first."
+            return f"Not archived: {each.name} needs approval. Decide or stop it first."
         if not each.is_at_rest:
-            return f"{each.name} is at work, so it is not archived. Stop it first."
+            return f"Not archived: {each.name} is at work. Stop it first."
     return ""

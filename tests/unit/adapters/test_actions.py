@@ -43,7 +43,7 @@ async def test_a_reply_to_a_paused_agent_is_kept_and_asks_for_resume_without_the
     agent = await stage.create()
     assert isinstance(agent.status, Paused)
     answer = await actions_of(stage).say(agent.id, typed("Answer in JSON"), stage.origin())
-    assert answer.text == "Noted. Clerk is paused. Saved: it reads this once somebody resumes it."
+    assert answer.text == "Saved. Clerk is paused and reads it when you resume."
     assert (await stage.wait_until_settled(agent)).is_at_rest
 
 

@@ -19,13 +19,23 @@ from adapters.screens.cards import (
     turn_card,
 )
 from adapters.screens.preview_repeats import AS_ABOVE, AS_CHANGED, IN_TITLE, NO_LINE_END, WITHOUT_LINE_END
-from adapters.screens.ui_text import STEPS, age, ago, covered_text, head_and_tail, size_text
+from adapters.screens.ui_text import age, ago, covered_text, head_and_tail, size_text
 from adapters.screens.visible_text import visible
 from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
 from adapters.terminal.render import PLAIN, card_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
-from agent_core.model.command import CommandCall, Failed, Interrupted, Preview, Proposal, RiskClass, Succeeded, Thoughts
+from agent_core.model.command import (
+    STEPS,
+    CommandCall,
+    Failed,
+    Interrupted,
+    Preview,
+    Proposal,
+    RiskClass,
+    Succeeded,
+    Thoughts,
+)
 from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject
 from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.permissions import Lease
@@ -56,7 +66,7 @@ def words(card: Card) -> dict[str, object]:
     """The card's words that change with its state."""
     return {
         "headline": card.headline,
-        "state": card.state,
+        "state": card.standing,
         "tone": card.tone,
         "footer": " · ".join(card.footer),
         "outcome": card.outcome,
@@ -149,11 +159,11 @@ def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
     )
     ran = [turn.finish(Succeeded(""), LATER) for turn in (asked, leased, free)]
     ended = (*ran, asked.stop(ANA, LATER), asked.finish(Interrupted(), LATER))
-    assert [(card.state, card.tone) for card in (turn_card(AGENT, turn) for turn in ended)] == snapshot(
+    assert [(card.standing, card.tone) for card in (turn_card(AGENT, turn) for turn in ended)] == snapshot(
         [
             ("done · approved by @ben, 12:00 UTC", "good"),
             ("done, 12:05 UTC · auto-approved by @ben’s Approve ×N", "good"),
-            ("done, 12:05 UTC · no approval needed: @ben set write free", "good"),
+            ("done, 12:05 UTC · no approval needed (policy: write, by @ben)", "good"),
             ("stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC", "quiet"),
             ("stopped · approved by @ben, 12:00 UTC", "bad"),
         ]
@@ -163,7 +173,7 @@ def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
 def test_an_interruption_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(LATER).interrupt()
     asked = (turn_card(AGENT, interrupted).standing, summary_text(AGENT, interrupted))
-    assert all("it may have run. Did it run?" in text for text in asked)
+    assert all("It may have run" in text for text in asked)
     assert turn_card(AGENT, TURN).standing == "needs approval"
 
 
@@ -185,7 +195,7 @@ def test_a_command_that_may_have_run() -> None:
     assert words(turn_card(AGENT, interrupted)) == snapshot(
         {
             "headline": "Ada · turn 1 · write_to_file",
-            "state": "interrupted: the process died while this ran, so it may have run",
+            "state": "interrupted: Signoff restarted while this ran. It may have run",
             "tone": "open",
             "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "outcome": "",
@@ -381,7 +391,10 @@ def test_a_wait_for_the_model_says_at_what_time_the_next_try_is(why: str) -> Non
 
 def test_money_and_leases_in_words() -> None:
     lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("read",))
-    assert lease_text(replace(AGENT, lease=lease)) == "under @ana’s ×3 · 2 left"
+    assert lease_text(replace(AGENT, lease=lease)) == "under @ana’s ×3 · 2 of 3 left"
+    long = replace(lease, granted_by=replace(ANA, display="Ana Approve everything"))
+    assert str(long) == "@Ana’s ×3"  # as notices have it, which agents read
+    assert lease_text(replace(AGENT, lease=long)) == "under @Ana Approve everything’s ×3 · 2 of 3 left"
     assert spend_text(AGENT) == "$0.41 of $2.00"
     assert [money(Decimal(text)) for text in ("0", "0.0004", "0.012", "0.1", "12.5")] == snapshot(
         ["$0", "<$0.001", "$0.012", "$0.10", "$12.50"]
@@ -407,7 +420,7 @@ LENT = replace(AGENT, lease=LEASE)
 def test_a_command_that_runs_under_a_lease_says_what_is_left_and_can_have_it_revoked(decision: Approve) -> None:
     card = turn_card(LENT, TURN.decide(decision, by=ANA, at=NOON).start(LATER))
     assert (card.lease, card.buttons) == (
-        "under @ana’s ×5 · 3 left",
+        "under @ana’s ×5 · 3 of 5 left",
         (Button("stop", AGENT.id), Button("revoke", AGENT.id)),
     )
 
@@ -415,8 +428,8 @@ def test_a_command_that_runs_under_a_lease_says_what_is_left_and_can_have_it_rev
 def test_what_ran_under_a_lease_says_what_is_left_of_it_and_the_newest_can_have_it_revoked() -> None:
     ran = run(TURN.decide(Approve(5), by=ANA, at=NOON), Succeeded(""))
     newest, older = (turn_card(replace(LENT, turns=turns), ran) for turns in (ran.number, ran.number + 1))
-    assert (newest.lease, newest.buttons) == ("under @ana’s ×5 · 3 left", (Button("revoke", AGENT.id),))
-    assert (older.lease, older.buttons) == ("under @ana’s ×5 · 3 left", ())
+    assert (newest.lease, newest.buttons) == ("under @ana’s ×5 · 3 of 5 left", (Button("revoke", AGENT.id),))
+    assert (older.lease, older.buttons) == ("under @ana’s ×5 · 3 of 5 left", ())
 
 
 def test_a_command_of_a_lease_that_is_over_offers_no_revoke() -> None:
@@ -451,7 +464,7 @@ def test_a_turn_in_one_line_says_who_asks_for_what() -> None:
 @pytest.mark.parametrize("risks", [("write",), ("execute",), ("execute", "publish"), ("network", "write")])
 def test_what_is_said_to_be_covered_is_what_is_granted(risks: tuple[RiskClass, ...]) -> None:
     turn = a_turn(AGENT, risks=risks)
-    covered = covered_text(turn).partition("Covered: ")[2].partition(".")[0]
+    covered = covered_text(turn).partition("asking: ")[2].partition(".")[0]
     assert covered.split(", ") == [STEPS[risk] for risk in grant(3, turn, by=ANA, at=NOON).classes]
 
 
@@ -489,17 +502,15 @@ def test_what_approve_xn_lets_run_is_said_in_words_and_so_is_what_still_asks() -
     own, foreign = a_turn(AGENT, risks=("write",)), a_turn(AGENT, risks=("execute",), source="mail 1.0")
     assert covered_text(own).split(". ") == snapshot(
         [
-            "The next steps run without asking",
-            "Covered: reads, changes to its own files",
-            "Still asked: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
+            "The next steps run without asking: reads, changes to its own files",
+            "Not included: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
             "A note from anyone pauses this.",
         ]
     )
     assert covered_text(foreign).split(". ") == snapshot(
         [
-            "The next steps run without asking",
-            "Covered: reads, changes to its own files, programs, tools of mail",
-            "Still asked: deletions, web pages, posts, paid calls, other plugins and servers, the end",
+            "The next steps run without asking: reads, changes to its own files, programs, tools of mail",
+            "Not included: deletions, web pages, posts, paid calls, other plugins and servers, the end",
             "A note from anyone pauses this.",
         ]
     )

@@ -208,13 +208,13 @@ async def test_what_is_no_budget_is_told_in_a_short_sentence(said: str) -> None:
 
 async def test_memories_are_listed_newest_first_with_source_age_and_id() -> None:
     stage, agent = await a_stage()
-    assert (await granted(stage, "memory", "")).text == "Clerk remembers nothing yet."
+    assert (await granted(stage, "memory", "")).text == "Clerk has no memories yet."
     await granted(stage, "memory", "add The code is 7")
     stage.fake_clock.advance(7_200)
     await granted(stage, "memory", f"add\n{HIDDEN}")
     newest, oldest = (await stage.memories.page(agent.channel, agent.id)).memories
     head, first, second = (await granted(stage, "memory", "list")).text.splitlines()
-    assert head == "Clerk remembers 2 things, newest first:"
+    assert head == "Memory of Clerk: 2 memories, newest first:"
     assert second == f"• The code is 7 · @ana · 2 h ago · {oldest.id}"
     assert first.startswith("• tea⟨U+202E⟩ four xxx")
     assert first.endswith(f"x… · @ana · just now · {newest.id}")
@@ -246,13 +246,13 @@ async def test_a_memory_is_forgotten_by_its_id_and_all_only_by_the_agents_name()
     for text in ("one", "two", "three"):
         await granted(stage, "memory", f"add {text}")
     first = (await stage.memories.page(agent.channel, agent.id)).memories[-1]
-    assert (await granted(stage, "memory", f"forget {first.id.upper()}")).text == "Clerk has forgotten: one"
+    assert (await granted(stage, "memory", f"forget {first.id.upper()}")).text == "Forgotten: one"
     with pytest.raises(NotFound):
         await granted(stage, "memory", f"forget {first.id}")
     for unsure in ("forget all", "forget all Clark"):
-        assert "(2 things) for good" in (await granted(stage, "memory", unsure)).text
+        assert "(2) for good" in (await granted(stage, "memory", unsure)).text
     assert (await stage.memories.page(agent.channel, agent.id)).total == 2
-    assert (await granted(stage, "memory", "forget ALL clerk")).text == "Clerk has forgotten 2 things."
+    assert (await granted(stage, "memory", "forget ALL clerk")).text == "Clerk has forgotten 2 memories."
     assert (await stage.memories.page(agent.channel, agent.id)).total == 0
 
 

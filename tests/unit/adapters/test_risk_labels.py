@@ -53,7 +53,7 @@ def test_a_card_of_several_classes_shows_each_and_first_what_stands_out() -> Non
 @pytest.mark.parametrize("risk", ALERTING)
 def test_a_headline_and_a_notification_begin_with_the_class_that_stands_out(risk: RiskClass) -> None:
     turn, label = replace(a_turn(AGENT), risks=("network", risk)), LABELS[risk]
-    assert turn_card(AGENT, turn).marked_headline.startswith(f"{label.emoji} {risk} · Ada · turn 1")
+    assert turn_card(AGENT, turn).action.startswith(f"{label.emoji} {risk} · Ada wants to")
     assert summary_text(AGENT, turn).startswith(f"{label.emoji} {risk} · Ada asks to run")
     slack = slack_message(AGENT, turn)
     assert slack.text.startswith(f"{label.emoji} {risk} · ")
@@ -66,15 +66,13 @@ def test_a_headline_and_a_notification_begin_with_the_class_that_stands_out(risk
 @pytest.mark.parametrize("risk", NEUTRAL)
 def test_a_class_that_does_not_stand_out_leaves_headline_and_colour_as_they_are(risk: RiskClass) -> None:
     turn = replace(a_turn(AGENT), risks=(risk,))
-    assert turn_card(AGENT, turn).marked_headline == "Ada · turn 1 · write_file"
+    assert turn_card(AGENT, turn).action == "Ada wants to run write_file “poem.txt”"
     assert discord_container(turn)["accent_color"] == COLOURS["open"]
 
 
 @pytest.mark.proves("card:risk")
 def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     turn = replace(a_turn(AGENT), risks=("network", "execute", "publish", "spend"))
-    assert (
-        str(card_text(AGENT, turn, Look())).splitlines()[-1].startswith("▲ execute + ◆ publish + ■ spend + network · ")
-    )
+    assert str(card_text(AGENT, turn, Look())).splitlines()[-1] == "▲ execute + ◆ publish + ■ spend + network"
     coloured = as_ansi(card_text(AGENT, turn, Look(colour=True))).splitlines()[-1]
     assert coloured.startswith("\x1b[1;33m▲ execute\x1b[0m + \x1b[1;34m◆ publish\x1b[0m + \x1b[1;35m■ spend\x1b[0m")

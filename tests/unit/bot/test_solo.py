@@ -125,7 +125,7 @@ async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
 
 KEY = "paused: The model did not answer: the key is wrong"
 TYPED: dict[str, tuple[list[Scripted], list[str], int, str, list[str]]] = {
-    "three are approved": ([WRITE, *MORE], ["y -3", "x"], 3, "’s ×3 · 1 left", ["done"] * 3 + ["withdrawn"]),
+    "three are approved": ([WRITE, *MORE], ["y -3", "x"], 3, "’s ×3 · 1 of 3 left", ["done"] * 3 + ["withdrawn"]),
     "an odd number": ([WRITE], ["", "y -51", "x"], 3, "a number from 2 to 50, not 51.", ["withdrawn"]),
     "an edit of nothing": ([WRITE], ["e", "", "", "x"], 3, "Nothing was changed.", ["withdrawn"]),
     "an edit that does not fit": ([WRITE], ["e", "x" * 500, "", "x"], 3, "is too long", ["withdrawn"]),
@@ -211,7 +211,7 @@ async def test_a_question_says_that_it_asks_and_a_verb_needs_no_second_line() ->
     assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "x") == 3
     assert "This asks about turn 1 with these words." in desk.written
     assert "Clerk: needs approval" in desk.written
-    assert "│ y -N, y N  this command and the next ones run without asking" in desk.written
+    assert "│ y -N, y N  approves this command and the next ones" in desk.written
 
 
 @pytest.mark.parametrize("lines", [["x"], [], ["e", "b.txt", "<", "one"]])
@@ -409,7 +409,7 @@ async def test_continuous_does_not_answer_for_the_person_what_became_of_a_comman
     desk = desk_of(DONE)
     await crashed(desk)
     assert await desk.sits(replace(CLERK, continuous=2), "s") == 0
-    assert "the process died while this ran" in desk.written
+    assert "Signoff restarted while this ran" in desk.written
 
 
 def risky(desk: Desk, risk: RiskClass, *, always_asks: bool = False) -> list[str]:
@@ -489,7 +489,7 @@ async def test_wishes_are_granted_at_the_question_and_other_words_are_replies() 
     assert await desk.sits(CLERK, *lines, "y") == 0
     assert ((await desk.agent()).goals, (await desk.agent()).budget.limit) == (("Rest", "Sleep"), Decimal(5))
     assert '"text": "Tea at four"' in desk.written.replace("\n┊ ", "")
-    assert "Clerk remembers 1 thing" in desk.written
+    assert "Memory of Clerk: 1 memory" in desk.written
     assert desk.records[0]["result"] == {"kind": "rejected", "text": "goals are odd"}
 
 

@@ -144,10 +144,11 @@ NXG looks cheapest.
 
 def test_approving_several_says_what_is_covered_under_each_number() -> None:
     sent = turn_message(AGENT, TURN).view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
-    (choice,) = [each for each in walk_components(sent) if each["type"] == 3]
+    choice, more = (each for each in walk_components(sent) if each["type"] == 3)
+    assert [each["label"] for each in more["options"]] == ["Self-review", "Fork", "Always allow…", "Thoughts"]
     assert choice["placeholder"] == "Approve ×N"
-    covered, asked = covered_parts(TURN)
-    assert [option.get("description") for option in choice["options"]] == [covered, covered, covered, asked]
+    runs, asks = covered_parts(TURN)
+    assert [each["description"] for each in choice["options"]] == [*[f"Without asking: {runs}"] * 3, f"Not: {asks}"]
 
 
 def test_a_running_card_says_who_approved_and_keeps_stop_and_revoke() -> None:
@@ -200,7 +201,7 @@ def test_a_result_that_could_end_a_block_of_code_is_a_quotation() -> None:
 def test_an_interrupted_card_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
     shown = lines(turn_message(AGENT, interrupted))
-    assert "Did it run?" in shown[0]
+    assert "It may have run" in shown[0]
     assert [line.partition("]")[0] for line in shown[-5:]] == ["[Run again", "[It ran", "[Skip", "[Stop", "[Thoughts"]
 
 
@@ -393,7 +394,7 @@ a careful writer
             "-# Started by @ana · the default model · turn 0",
             "-# Who may approve: anyone here",
             "-# Every command asks",
-            "-# under @ana’s ×5 · 3 left",
+            "-# under @ana’s ×5 · 3 of 5 left",
             "[Resume] resume:agent-ada:1",
             "[Revoke] revoke:agent-ada:1",
             "[Open] https://discord.example/agent-ada",

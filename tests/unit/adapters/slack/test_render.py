@@ -162,9 +162,8 @@ def test_a_proposal_to_write_a_file() -> None:
     several = next(part for part in elements(message.blocks) if part["type"] == "static_select")
     assert several.pop("confirm")["text"]["text"].split(". ") == snapshot(
         [
-            "The next steps run without asking",
-            "Covered: reads, changes to its own files",
-            "Still asked: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
+            "The next steps run without asking: reads, changes to its own files",
+            "Not included: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
             "A note from anyone pauses this.",
         ]
     )
@@ -340,7 +339,7 @@ NXG looks cheapest.\
                         "multiline": False,
                         "placeholder": {
                             "type": "plain_text",
-                            "text": "What should be different? · end with ? to ask",
+                            "text": "Note · Ask: end with ? · Reject with reason: “no, …” or what to change",
                             "emoji": False,
                         },
                         "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
@@ -371,7 +370,7 @@ report.md · 2 lines · +1 −1|@@ -1 +1 @@
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-                "turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 left",
+                "turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 of 5 left",
                 "[Stop] [Revoke]",
             ],
         )
@@ -415,12 +414,12 @@ line 39|… Show all has the rest.\
 def test_a_command_that_may_have_run() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
     message = turn_message(AGENT, interrupted)
-    assert message.text.startswith("Energy-GPT · turn 7 · write_to_file · interrupted: the process died")
+    assert message.text.startswith("Energy-GPT · turn 7 · write_to_file · interrupted: Signoff restarted")
     assert read(message.blocks) == snapshot(
         [
             """\
 Energy-GPT · Change “report.md” (+1 −1)
-○ interrupted: the process died while this ran, so it may have run. Did it run?\
+○ interrupted: Signoff restarted while this ran. It may have run\
 """,
             "“ratings.csv has all three.” [Thoughts]",
             """\
@@ -447,7 +446,7 @@ def test_the_newest_card_under_a_lease_can_have_it_revoked_when_it_is_done() -> 
     under_lease = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).finish(Succeeded("Written."), LATER)
     agent = replace(AGENT, lease=LEASE, turns=TURN.number)
     assert read(turn_message(agent, under_lease).blocks)[-2:] == snapshot(
-        ["turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 left", "[Show all] [Revoke]"]
+        ["turn 7 · write_to_file · write · $0.012 · under @ana’s ×5 · 3 of 5 left", "[Show all] [Revoke]"]
     )
     assert parse_action(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
 
@@ -596,7 +595,7 @@ a careful writer
             "Started by @ana · the default model · turn 0",
             "Who may approve: only @ana",
             "Runs without asking: read (chosen by @ana)",
-            "under @ana’s ×5 · 3 left",
+            "under @ana’s ×5 · 3 of 5 left",
             "[Stop] [Revoke] [Open]",
         ]
     )
@@ -760,7 +759,10 @@ def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
 
 
 def test_a_card_without_thoughts_or_arguments_is_a_card() -> None:
-    assert read(turn_message(AGENT, asking({})).blocks)[:2] == ["Energy-GPT wants to run any_command", "No arguments."]
+    assert read(turn_message(AGENT, asking({})).blocks)[:2] == [
+        "Energy-GPT wants to run any_command",
+        "turn 7 · any_command · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+    ]
 
 
 def test_a_remark_and_a_model_label_are_on_the_card() -> None:
@@ -793,10 +795,10 @@ def test_cards_and_root_name_the_fallback_while_it_answers() -> None:
 def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> None:
     blocks = turn_message(AGENT, replace(TURN, risks=("execute",))).blocks
     several = next(part for part in elements(blocks) if part["type"] == "static_select")
-    assert several["confirm"]["text"]["text"].split(". ")[1:] == snapshot(
+    assert several["confirm"]["text"]["text"].split(". ") == snapshot(
         [
-            "Covered: reads, changes to its own files, programs",
-            "Still asked: deletions, web pages, posts, paid calls, plugins and servers, the end",
+            "The next steps run without asking: reads, changes to its own files, programs",
+            "Not included: deletions, web pages, posts, paid calls, plugins and servers, the end",
             "A note from anyone pauses this.",
         ]
     )
@@ -972,8 +974,8 @@ def test_the_home_tab() -> None:
     view = home([waits, replace(AGENT, id=AgentId("agent-2"), status=Stopped(BEN))], [WaitingAgent(waits, TURN)], link)
     assert read(view["blocks"]) == snapshot(
         [
-            "Waiting for you",
-            "Energy-GPT waits for a decision: turn 7, write_to_file (14 Mar 2026, 12:00 UTC)",
+            "Needs approval",
+            "Energy-GPT needs approval: turn 7, write_to_file (14 Mar 2026, 12:00 UTC)",
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.

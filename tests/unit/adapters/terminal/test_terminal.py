@@ -105,9 +105,7 @@ def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
 
 def test_an_interrupted_command_asks_what_became_of_it() -> None:
     interrupted = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
-    assert "│ interrupted: the process died while this ran, so it may have run. Did it run?" in card_text(
-        AGENT, interrupted, Look()
-    )
+    assert "│ interrupted: Signoff restarted while this ran. It may have run" in card_text(AGENT, interrupted, Look())
 
 
 def test_every_argument_stands_on_the_card_to_its_last_character() -> None:
@@ -123,7 +121,7 @@ def test_no_word_of_the_model_stands_outside_the_bars() -> None:
     turn = a_proposal({"text": forged}, thoughts=forged, preview=Preview(title=forged, body=forged))
     frame = [row for row in card_text(AGENT, turn, PLAIN).splitlines() if not row.startswith((BAR, DASHED))]
     labels = ["Thoughts:", "Command write_to_file", "Preview:"]
-    assert frame == ["", "━━ Ada · turn 1 · write_to_file", *labels, "write · $0 spent"]
+    assert frame == ["", "━━ Ada · turn 1 · write_to_file", *labels, "write"]
 
 
 def test_no_row_is_wider_than_the_terminal() -> None:
@@ -149,7 +147,7 @@ def test_control_sequences_come_out_spelled_wherever_they_stand(place: str) -> N
 def test_the_footer_names_class_spend_and_lease() -> None:
     lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("write",))
     text = card_text(an_agent(channel=CHANNEL, lease=lease), a_turn(AGENT), PLAIN)
-    assert text.endswith("write · $0 spent · under @ana’s ×3 · 2 left\n")
+    assert text.endswith("write · under @ana’s ×3 · 2 of 3 left\n")
 
 
 def test_a_review_stands_on_the_card_behind_bars() -> None:

@@ -155,7 +155,7 @@ async def test_a_self_review_that_comes_too_late_is_refused_in_a_sentence(ana: P
     card = await ana.asks("write_to_file")
     await card.press("Reject", reason="no")
     status, page = await ana.send("press", {"button": f"review:{card.turn}:1"})
-    assert (status, "only what waits for a decision can be reviewed" in page) == (409, True)
+    assert (status, "only an open proposal can be reviewed" in page) == (409, True)
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: Pa
 async def test_what_is_asked_in_the_reply_box_is_answered_on_the_page_as_text(ana: PageChat) -> None:
     await ana.asks("write_to_file")
     await ana.says("!memory add <img src=x>\u202e")
-    assert await ana.told("Clerk remembers this.")
+    assert await ana.told("Saved to the memory of Clerk.")
     await ana.says("!memory")
     assert await ana.told("• <img src=x>⟨U+202E⟩ · @ana · just now")
     assert "<img" not in ana.answered
@@ -265,8 +265,7 @@ async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: s
         assert f'href="{CHANNEL}/new?copy={identity}">' in await made.text()
     async with ana.session.get(f"{base}{CHANNEL}/new?copy={identity}") as answer:
         page = await answer.text()
-    assert "Copied from Own &lt;b&gt;; nothing is created yet." in page
-    assert "history, memory and files are not." in page
+    assert "Copied from Own &lt;b&gt;, without its history, memory and files. Nothing is created yet." in page
     assert "Like Own &lt;b&gt;, it would run without asking: execute." in page
     assert 'value="Own &lt;b&gt; 2"' in page
     assert 'name="free.execute" checked' in page
@@ -446,7 +445,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     await ana.says("Mention the weather")
     page = await ana.page()
     assert "kept for the next turn" not in page
-    assert re.search(r"Saved: it reads this once somebody resumes it\.</span></p><p [^>]+>Mention the weather", page)
+    assert re.search(r"Saved\. It reads this when you resume\.</span></p><p [^>]+>Mention the weather", page)
     assert 'placeholder="Ask Clerk…"' in page
 
 

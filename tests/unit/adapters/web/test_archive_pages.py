@@ -74,10 +74,10 @@ async def test_an_archived_agent_is_found_behind_a_filter_and_its_thread_can_be_
 async def test_an_agent_that_waits_is_not_archived_and_the_page_says_why(ana: PageChat) -> None:
     shown = await ana.page()
     assert "/archive" not in shown
-    assert "Clerk waits for a decision, so it is not archived. Decide, or stop it first." in shown
+    assert "Not archived: Clerk needs approval. Decide or stop it first." in shown
     assert "Archive Clerk" not in await channel_source(ana)
     status, page = await ana.send("archive", {})
-    assert (status, "Clerk waits for a decision, so it is not archived. Decide, or stop it first." in page) == (
+    assert (status, "Not archived: Clerk needs approval. Decide or stop it first." in page) == (
         409,
         True,
     )

@@ -114,7 +114,7 @@ async def test_a_reply_that_could_not_be_used_is_folded_away_and_in_no_table(tmp
     said = f"Sure! {HOSTILE} " + "tea " * 500
     async with served(ScriptedModel(said, said, said), tmp_path) as address, PageChat.opened(address, "ana") as ana:
         await ana.new_agent("Clerk", "writes", "Write a file")
-        await ana.sees("in the right format")
+        await ana.sees("in the wrong format")
         page = await ana.page()
         assert "<script>alert" not in page
         folded = re.search(r"<summary>Show reply</summary>.*?</details>", page, re.DOTALL)

@@ -144,14 +144,14 @@ async def test_another_number_is_taken_and_a_wrong_one_is_refused(ana: PageChat)
     refused, page = await ana.send("press", {"button": card.button("approve", 0), "times": "51"})
     assert (refused, "a number from 2 to 50, not 51" in page) == (422, True)
     await ana.send("press", {"button": card.button("approve", 0), "times": "7"})
-    assert await ana.sees("under @ana’s ×7 · 6 left")
+    assert await ana.sees("under @ana’s ×7 · 6 of 7 left")
 
 
 @pytest.mark.slow
 async def test_what_is_left_of_a_lease_can_be_revoked_in_one_place(ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     await (await ana.asks("write_to_file")).press("Approve ×3")
-    assert await ana.sees("under @ana’s ×3 · 2 left · covers")
+    assert await ana.sees("under @ana’s ×3 · 2 of 3 left · covers")
     assert (await ana.page()).count(">Revoke<") == 1
 
 

@@ -79,7 +79,7 @@ async def test_the_effort_is_changed_with_the_model_and_stays_where_the_form_doe
     assert "reasoning effort low" in page
     assert "@ana set the model: gpt-5.4-mini." in text_of(page)
     await ana.send("model", {"model": "gpt-5.4-mini", "effort": ""})
-    said = "@ana set the model: gpt-5.4-mini, reasoning effort as the operator set it."
+    said = "@ana set the model: gpt-5.4-mini, reasoning effort default."
     assert said in text_of(await ana.page())
 
 

@@ -324,9 +324,9 @@ async def test_the_list_names_what_runs_under_a_lease_and_revokes_it_for_who_may
     await card.press("Approve ×5")
     await ana.sees("done")
     page = await listed(ana)
-    assert "under @ana’s ×5 · 4 left · covers read, write" in text_of(page)
+    assert "under @ana’s ×5 · 4 of 5 left · covers read, write" in text_of(page)
     (button,) = re.findall(r'name="button" value="(revoke:[^"]+)"', page)
     fields = {"button": button, "to": "/"}
     async with ana.session.post(f"{base}{ana.path}/press", data=fields) as answer:
         assert (str(answer.url), "Under Approve" in await answer.text()) == (f"{base}/", False)
-    assert "@ana revoked the approval of @ana." in await ana.page()
+    assert "@ana revoked @ana’s ×5." in await ana.page()

@@ -123,7 +123,7 @@ async def test_a_command_that_does_not_end_in_time_is_ended_and_put_to_people_wi
     assert (turn.state, agent.status) == ("interrupted", Awaiting())
     assert turn.result == Interrupted(output="compiling\n", at_shutdown=True)
     card = turn_card(agent, machine.surface.cards[turn.id])
-    assert "interrupted: Signoff stopped and ended this, so it may have run in part" in card.state
+    assert "interrupted: Signoff stopped and ended this. It may have run in part" in card.standing
     assert card.outcome == "compiling\n"
 
 

@@ -47,7 +47,7 @@ async def approve(stage: Stage, agent: Agent) -> Agent:
 
 
 def said(stage: Stage) -> list[str]:
-    return [notice.text for notice in stage.shown.notices if "answer" in notice.text]
+    return [notice.text for notice in stage.shown.notices if notice.kind == "waiting"]
 
 
 @pytest.mark.slow

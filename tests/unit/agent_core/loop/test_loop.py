@@ -340,7 +340,7 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
     if settlement == "skip":
         assert settled.result
         assert text_of(settled.result) == skipped
-        assert "skipped by @ben" in turn_card(agent, settled).state
+        assert "skipped by @ben" in turn_card(agent, settled).standing
     else:
         assert settled.result == Succeeded("@ben says that it ran. Its output is lost.")
 

@@ -41,7 +41,7 @@ async def test_a_proposal_that_could_not_be_shown_can_be_rejected_but_not_approv
     turn = await stage.turn(agent)
     seen = SeenProposal(written_at=stage.clock.now())
     assert (agent.status, turn.id in stage.shown.cards, await has_work(stage, agent)) == (Awaiting(), False, False)
-    assert "It waits for a decision: reply" in stage.shown.notices[-1].text
+    assert "It needs approval: reply" in stage.shown.notices[-1].text
     assert (seen.covers(turn), seen.follows(turn)) == (False, True)
 
 

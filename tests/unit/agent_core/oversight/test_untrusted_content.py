@@ -105,8 +105,8 @@ async def test_a_lease_over_programs_ends_once_a_page_was_read() -> None:
     assert (await stage.turn(agent)).number == 5
     assert [notice.text.partition(": ")[0] for notice in stage.shown.notices[-2:]] == snapshot(
         [
-            "The approval by @ana no longer covers execute and publish",
-            "The approval by @ana ended with 6 of 10 left",
+            "@ana’s ×10 no longer covers execute and publish",
+            "@ana’s ×10 ended with 6 of 10 left",
         ]
     )
 

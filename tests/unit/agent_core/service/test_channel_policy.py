@@ -32,7 +32,7 @@ from agent_core.toolset.registry import Commands
 
 CARL = Actor(id="u-carl", display="carl", workspace="local")
 LEADS, LEAD = Approver("S1", "@leads"), replace(CARL, groups=("S1",))
-NOT_GRANTED = "write_to_file is of class write, which was not granted"
+NOT_GRANTED = "it does not include changes to its own files (write_to_file)"
 Change = Callable[[ChannelPolicy], ChannelPolicy]
 
 
@@ -173,7 +173,7 @@ async def test_one_person_approves_what_the_agent_had_free_and_its_lease_covered
     assert turn.state == "proposed"
     async with team.stage.database.begin() as work:
         ends = [each.text for each in await work.notes.notices(agent) if each.kind == "lease ended"]
-    assert ends == [f"The approval by @ana ended with {6 - turn.number} of 5 left: {NOT_GRANTED}."]
+    assert ends == [f"@ana’s ×5 ended with {6 - turn.number} of 5 left: {NOT_GRANTED}."]
 
 
 @pytest.mark.proves("channel-policy:free")

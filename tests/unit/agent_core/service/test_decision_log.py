@@ -96,9 +96,9 @@ async def test_every_run_has_one_row_with_its_right_and_its_outcome() -> None:
     rows = await rows_of(stage)
     assert '{"filename": "c", "text": "edited"}' in row_text(rows[1])
     assert await told(stage) == [
-        ("ran read_file (read) a", "runs without asking, chosen by @ana", "done"),
+        ("ran read_file (read) a", "no approval needed (policy by @ana)", "done"),
         ("ran write_to_file (write) c · +1 −0", "edited", "done"),
-        ("ran write_to_file (write) b · +1 −0", "lease granted by @ana at 09:00 UTC", "done"),
+        ("ran write_to_file (write) b · +1 −0", "auto-approved by @ana’s Approve ×N at 09:00 UTC", "done"),
         ("ran write_to_file (write) a · +1 −0", "approved ×2", "done"),
         ("created", "", ""),
     ]
@@ -287,7 +287,7 @@ async def test_audit_in_a_thread_is_the_agents_and_audit_channel_that_of_all() -
 
 async def test_a_lease_of_another_day_is_told_with_its_date() -> None:
     entry = replace(ran(1), grant="lease", granted_at=NOON - timedelta(days=1))
-    assert right_text(entry) == "lease granted by @ana on 13 Mar 2026, 12:00 UTC"
+    assert right_text(entry) == "auto-approved by @ana’s Approve ×N on 13 Mar 2026, 12:00 UTC"
 
 
 async def test_what_others_wrote_hides_nothing_in_a_row() -> None:

@@ -40,7 +40,7 @@ def test_limits_are_typed_behind_the_number() -> None:
     [
         (LeaseLimits(until=NOON + timedelta(hours=1)), "its time ended at 13:00 UTC"),
         (LeaseLimits(dollars=Decimal(2)), "$2.00 are spent under it"),
-        (LeaseLimits(only=("network",)), "write_file is of class read, which was not granted"),
+        (LeaseLimits(only=("network",)), "it does not include reads (write_file)"),
     ],
 )
 @pytest.mark.proves("lease:limits")
@@ -146,7 +146,7 @@ async def test_what_runs_unasked_does_not_use_it_up_and_its_last_command_has_a_s
     agent = await stage.create(policy=Policy(free=("read",)))
     await stage.decide(agent, Approve(times=2))
     assert await files_after(stage, agent) == ["0.txt", "1.txt"]
-    assert await sentences(stage, agent) == ["The approval by @ana is used up: 2 of 2 commands ran."]
+    assert await sentences(stage, agent) == ["@ana’s ×2 is used up: 2 of 2 commands ran."]
 
 
 async def test_a_rejection_ends_it_with_its_sentence() -> None:

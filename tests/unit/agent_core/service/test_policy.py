@@ -81,9 +81,7 @@ async def test_the_lease_of_somebody_who_may_no_longer_decide_ends_at_once() -> 
     await stage.service.decisions.grant_lease(agent.id, 5, stage.origin(BEN))
     agent = await set_policy(stage, agent, OWNER)
     assert agent.lease is None
-    assert (await notices(stage, agent))[-1] == (
-        "@ana set the policy: who may approve: only @ana; the approval by @ben ended."
-    )
+    assert (await notices(stage, agent))[-1] == ("@ana set the policy: who may approve: only @ana; @ben’s ×5 ended.")
 
 
 @pytest.mark.proves("policy:tighter")

@@ -107,7 +107,7 @@ async def test_after_a_note_a_lease_goes_on_only_by_a_new_one(by: Actor) -> None
     assert agent.lease
     assert agent.lease.paused_by == BEN
     footer = turn_card(agent, await stage.turn(agent)).footer
-    assert "@ana's ×5 is paused, 4 left: Approve runs this command only, Approve ×N goes on" in footer
+    assert "@ana’s ×5 is paused, 4 left: Approve runs this command only, Approve ×N goes on" in footer
     await stage.decide(agent, Approve(), by=by)
     agent = await stage.wait_until_settled(agent)
     assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (3, "proposed")
@@ -170,7 +170,7 @@ async def test_words_to_an_agent_pause_the_lease_of_its_helper_whatever_they_do_
     assert ((await stage.turn(helper)).number, (await stage.turn(helper)).state) == (2, "proposed")
     assert helper.lease
     assert helper.lease.paused_by == BEN
-    assert "@ben wrote, so @ana's ×5 is paused" in stage.shown.notices[-1].text
+    assert "@ben wrote, so @ana’s ×5 is paused" in stage.shown.notices[-1].text
 
 
 @pytest.mark.proves("lease:objection")

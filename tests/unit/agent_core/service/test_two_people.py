@@ -129,7 +129,7 @@ async def test_a_card_that_is_open_follows_a_stricter_policy_and_keeps_it_under_
     turn = await pair.opened()
     await pair.change(TWO)
     asked = await pair.settled()
-    assert turn_card(pair.agent, asked).standing == "waiting for two people to approve"
+    assert turn_card(pair.agent, asked).standing == "needs approval by two people"
     await pair.change(ONE)
     assert (await pair.decide(turn, ANA)).state == "proposed"
     assert (await pair.decide(turn, BEN)).state == "approved"
