@@ -218,7 +218,7 @@ async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_scre
     await page.goto(f"{thread}/memory")
     for text in ("Ben brings cake", "x" * 3000, "ع" * 500, "<b>one</b>\n" * 9):
         await remember(page, text)
-    await page.get_by_label("Search what it remembers").fill("y" * 500)
+    await page.get_by_label("Search the memories").fill("y" * 500)
     await page.get_by_role("button", name="Search").click()
     channel = f"{address}/c/web/local/general"
     for url in (page.url.removesuffix("/search"), thread, channel, f"{channel}/new"):

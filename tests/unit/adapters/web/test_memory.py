@@ -60,7 +60,7 @@ async def test_what_is_remembered_is_shown_as_text_and_no_link_is_made_of_it(ana
     assert "<img" not in page
     assert 'href="http' not in page
     assert "<img src=x onerror=alert(1)> see http://evil.example/ ⟨U+202E⟩⟨U+0007⟩ {{ 7 * 7 }}" in text_of(page)
-    assert "It remembers 1 thing." in text_of(page)
+    assert "1 memory." in text_of(page)
 
 
 @pytest.mark.proves("page:text")
@@ -195,7 +195,7 @@ async def test_everything_is_forgotten_once_the_name_was_typed(ana: PageChat) ->
     assert (await ana.send("memory/forget-all", {"name": "clark"}))[0] == 422
     assert len(await remembered(ana)) == 2
     status, page = await ana.send("memory/forget-all", {"name": " cLERK "})
-    assert (status, "2 things forgotten." in page, "It remembers 0 things." in page) == (200, True, True)
+    assert (status, "2 things forgotten." in page, "0 memories." in page) == (200, True, True)
     assert await remembered(ana) == []
 
 
