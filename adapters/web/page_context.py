@@ -1,10 +1,10 @@
 """What the pages of the local workspace share: the services, the frame of a page, the model's label, error pages."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import ADMITTED, Guard, Handler
 from adapters.web.inbox.recent_approvals import RecentApprovals
+from adapters.web.pages.card_html import CardHtml
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
@@ -99,9 +100,11 @@ class WebContext:
     is_stopping: Callable[[], bool] = lambda: False
     templates: AgentTemplates = field(default_factory=load_templates)
     outcomes: RecentApprovals = field(init=False)
+    card_html: CardHtml = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outcomes", RecentApprovals(self.views, self.clock))
+        object.__setattr__(self, "card_html", CardHtml(self.renderer))
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""
@@ -124,7 +127,7 @@ class WebContext:
         agents = await self.views.agents(shown) if shown else ()
         person = identity.person_of(request)
         waiting = await self.list_waiting_for(person, census)
-        html = await asyncio.to_thread(
+        draw = partial(
             page,
             template,
             agents=agents,
@@ -148,7 +151,7 @@ class WebContext:
             is_demo=self.agent_settings.rehearsal is not None,
             **{"said": "", "channel": None, "agent": None, **values},
         )
-        response = web.Response(text=html, content_type="text/html", status=status)
+        response = web.Response(text=await self.card_html.draw(draw), content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
         if not identity.is_sent_by_script(request):
             self.guard.cookie.remember(response, identity.visitor_of(request))

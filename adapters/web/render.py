@@ -35,10 +35,10 @@ from adapters.screens.ui_text import (
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.standing_rules import suggests_rules
 from adapters.typed.tool_settings import source_title, uses_text
-from adapters.web.diff_lines import diff_lines, plain_lines
+from adapters.web.diff_lines import draw_diff
 from adapters.web.faces import face_of
 from adapters.web.pages import amounts
-from adapters.web.pages.file_preview import has_source, medium_of
+from adapters.web.pages.file_preview import has_source, markdown_with_table, medium_of
 from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.agent import Agent
 from agent_core.model.files import TRASH_DAYS
@@ -143,8 +143,8 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     source_title,
     uses_text,
     amounts.hours_between,
-    diff_lines,
-    plain_lines,
+    draw_diff,
+    markdown_with_table,
     head_and_tail,
     first_line,
     target_text,
@@ -192,6 +192,6 @@ def _environment() -> Environment:
     environment.globals.update(
         MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
     )
-    environment.globals.update(NEWEST_FILES=NEWEST_FILES)
+    environment.globals.update(NEWEST_FILES=NEWEST_FILES, html_of=lambda *_: "")
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

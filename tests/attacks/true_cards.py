@@ -24,7 +24,8 @@ THOUGHTS = ("Plan: ", "Reasoning: ", "Criticism: ", "Speak: ")  # the labels are
 LOUD = {"user", "usergroup", "broadcast", "link", "channel", "team", "emoji", "mrkdwn", "image"}
 ACTIVE = re.compile(r"(?<!\\)(<[@#:/!a-z]|@everyone|@here|\]\(|\|\||:\w+:)|https?://")
 TAGS = set(re.findall(r"\S+", """div p pre code span dl dt dd em ul li b bdi q svg use href details summary section h3
-    class dir tabindex aria-label aria-labelledby aria-hidden id data-old data-new"""))  # fmt: skip
+    class dir tabindex aria-label aria-labelledby aria-hidden id
+    data-old data-new data-text role ins del"""))  # fmt: skip
 
 
 def unmarked(text: str) -> str:

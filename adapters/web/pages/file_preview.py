@@ -10,6 +10,7 @@ from io import StringIO
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from adapters.screens.cards import Card
 from adapters.screens.text_fit import cut
 from adapters.screens.ui_text import media_type
 from adapters.screens.visible_text import Readable, readable
@@ -23,6 +24,7 @@ MAX_HTML_CHARACTERS = 2_000_000  # a browser has work with more
 MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARACTERS = 200, 30, 300
 MARKDOWN_ENDINGS, TABLE_ENDINGS = ("md", "markdown"), ("csv", "tsv")
 SEPARATORS = ",;\t|"
+TABLE_RULE = frozenset("|-: ")  # the line below the head of a table in Markdown
 DOWNLOAD_HAS_ALL = "Download has the whole file."
 PreviewKind: TypeAlias = Literal["markdown", "table", "code", "text", "picture", "sound", "none"]
 
@@ -59,6 +61,15 @@ def medium_of(path: str) -> Literal["picture", "sound", ""]:
 def has_source(path: str) -> bool:
     """Whether the file has another preview beside its source."""
     return _ending(path) in (*MARKDOWN_ENDINGS, *TABLE_ENDINGS)
+
+
+def markdown_with_table(card: Card) -> str:
+    """The whole new text of a Markdown file that a command writes, if it holds a table; else ""."""
+    if card.preview is None or card.command != "write_to_file" or _ending(card.preview.target) not in MARKDOWN_ENDINGS:
+        return ""
+    text = next((argument.text for argument in card.arguments if argument.label == "text"), "")
+    has_table = any("|" in line and "-" in line and set(line) <= TABLE_RULE for line in text.split("\n"))
+    return text if has_table and len(text) <= MAX_PREVIEW_CHARACTERS else ""
 
 
 async def preview_of(

@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.screens.visible_text import readable
-from adapters.web.diff_lines import MAX_DRAWN_LINES, MAX_LINE_CHARACTERS, changed_parts, diff_lines, plain_lines
+from adapters.web.diff_lines import (
+    MAX_COMPARISONS,
+    MAX_DRAWN_LINES,
+    MAX_FIRST_LINES,
+    MAX_LINE_CHARACTERS,
+    MAX_WORDS,
+    DiffLine,
+    LinePart,
+    changed_parts,
+    diff_lines,
+    draw_diff,
+)
 from agent_core.text.diffs import diff_of
 
 SENTENCE = "one two three four five six"
@@ -13,7 +24,7 @@ SENTENCE = "one two three four five six"
 
 def marked(old: str, new: str) -> tuple[list[str], list[str]]:
     """The changed parts of both lines."""
-    parts = changed_parts(old, new)
+    parts, _ = changed_parts(old, new, MAX_COMPARISONS)
     assert parts
     return tuple([part.text for part in side if part.is_changed] for side in parts)  # type: ignore[return-value]
 
@@ -46,7 +57,7 @@ def test_the_words_that_changed_are_marked(old: str, new: str, cut: list[str], a
     ],
 )
 def test_lines_that_have_little_in_common_or_are_too_long_are_not_compared(old: str, new: str) -> None:
-    assert changed_parts(old, new) is None
+    assert changed_parts(old, new, MAX_COMPARISONS)[0] is None
 
 
 def test_a_removed_line_is_paired_with_the_similar_one_of_the_added_lines() -> None:
@@ -78,21 +89,14 @@ def test_lines_have_their_numbers_before_and_after_and_what_is_left_out_is_count
 def test_the_lines_of_a_new_text_are_numbered_without_a_header_too() -> None:
     header, _, rest = diff_of("", "a\nb\n").body.partition("\n")
     assert header == "@@ -0,0 +1,2 @@"
-    assert [(line.text, line.old, line.new) for line in diff_lines(rest)] == [("+a", "", "1"), ("+b", "", "2")]
-
-
-def test_a_text_that_is_no_diff_has_no_marks_and_no_kinds() -> None:
-    assert [(line.kind, line.text) for line in plain_lines("-a b c\n+a b d")] == [
-        ("keep", "-a b c"),
-        ("keep", "+a b d"),
-    ]
+    assert [(line.text, line.old, line.new) for line in diff_lines(rest)] == [("a", "", "1"), ("b", "", "2")]
 
 
 @pytest.mark.slow
 @given(st.text(), st.text())
 def test_the_parts_of_every_line_are_the_line(old: str, new: str) -> None:
     body = diff_of(old, new).body
-    told = [line for line in body.split("\n") if not line.startswith("@@ ")]
+    told = [line[1:] for line in readable(body).split("\n") if line[:1] in ("+", "-", " ")]
     assert [line.text for line in diff_lines(body) if line.kind != "place"] == told
 
 
@@ -101,7 +105,9 @@ def test_the_parts_of_every_line_are_the_line(old: str, new: str) -> None:
 def test_marking_shows_no_character_that_the_whole_line_does_not_show(old: str, new: str) -> None:
     """Joiners that are kept in a word or an emoji are not torn from it."""
     for side, line in zip(
-        changed_parts(f"same {old}", f"same {new}") or (), (f"same {old}", f"same {new}"), strict=False
+        changed_parts(f"same {old}", f"same {new}", MAX_COMPARISONS)[0] or (),
+        (f"same {old}", f"same {new}"),
+        strict=False,
     ):
         assert "".join(readable(part.text) for part in side).count("⟨") <= readable(line).count("⟨")
 
@@ -111,19 +117,59 @@ def test_of_a_diff_that_takes_long_to_compare_only_a_part_is_compared() -> None:
     added = [f"+x{number} {'a c ' * 12}d" for number in range(200)]
     compared = [len(line.parts) > 1 for line in diff_lines("\n".join([*cut, *added]))]
     assert compared[0]
-    assert sum(compared) < 20
+    assert sum(compared) < 100
 
 
-def test_two_lines_in_which_difflib_finds_block_after_block_have_no_marks() -> None:
-    old, new = "始" + "文字" * 97, "末" + "".join("文" if each % 3 else "好" for each in range(195))
-    assert [line.parts for line in diff_lines(f"-{old}\n+{new}")] == [
-        line.parts for line in plain_lines(f"-{old}\n+{new}")
+def test_lines_with_many_different_words_between_what_is_equal_are_not_compared() -> None:
+    words = [" ".join(f"{side}{number}" for number in range(MAX_WORDS)) for side in "ab"]
+    assert changed_parts(f"{SENTENCE} {words[0]}", f"{SENTENCE} {words[1]}", MAX_COMPARISONS) == (None, 0)
+    assert changed_parts("one two three", "one six three", 0) == (None, 0)
+
+
+def test_very_many_lines_are_behind_a_line_that_opens_and_the_last_ones_are_one() -> None:
+    body = "\n".join(f"+{number}" for number in range(MAX_DRAWN_LINES + 3))
+    first, rest = draw_diff(body, "", no_colours)
+    assert ([len(run) for run in first], [len(run) for run in rest]) == (
+        [MAX_FIRST_LINES],
+        [MAX_DRAWN_LINES - MAX_FIRST_LINES, 1],
+    )
+    assert (rest[-1][0].kind, rest[-1][0].text) == ("place", "+2000\n+2001\n+2002")
+
+
+def no_colours(_kind: str, _name: str, _text: str) -> str:
+    return ""
+
+
+def test_code_is_coloured_on_both_sides_and_marks_of_words_stay() -> None:
+    asked = {}
+
+    def colour(kind: str, name: str, text: str) -> str:
+        asked[text] = kind, name
+        return "\n".join(f'<span class="k">{line[:6]}</span>{line[6:]}' for line in text.split("\n"))
+
+    drawn, _ = draw_diff("@@ -1,2 +1,2 @@\n from a\n-import one now\n+import two now", "b.py", colour)
+    assert asked == {"from a\nimport one now": ("code", "b.py"), "from a\nimport two now": ("code", "b.py")}
+    assert drawn == [
+        [DiffLine("keep", (LinePart("from a", hue="word"),), "1", "1")],
+        [
+            DiffLine(
+                "cut", (LinePart("import", hue="word"), LinePart(" "), LinePart("one", True), LinePart(" now")), "2"
+            ),
+            DiffLine(
+                "add", (LinePart("import", hue="word"), LinePart(" "), LinePart("two", True), LinePart(" now")), "", "2"
+            ),
+        ],
     ]
 
 
-def test_of_very_many_lines_the_last_ones_are_drawn_as_one() -> None:
-    body = "\n".join(f"+{number}" for number in range(MAX_DRAWN_LINES + 3))
-    for lines in (diff_lines(body), plain_lines(body)):
-        assert (len(lines), lines[-1].text) == (MAX_DRAWN_LINES + 1, "+1000\n+1001\n+1002")
-        assert "\n".join(line.text for line in lines) == body
-    assert [line.kind for line in diff_lines(body)][-2:] == ["add", "keep"]
+@pytest.mark.parametrize("html", ["", "<b>x</b> = 1", "y = 1", '<span class="k" onclick="f()">x</span> = 1'])
+def test_colours_of_another_text_or_with_other_tags_are_not_used(html: str) -> None:
+    assert draw_diff("+x = 1", "b.py", lambda *_: html)[0] == [[DiffLine("add", (LinePart("x = 1"),), "", "1")]]
+
+
+def test_a_long_text_and_one_of_no_language_have_no_colours() -> None:
+    def refuse(_kind: str, _name: str, _text: str) -> str:
+        raise AssertionError
+
+    assert draw_diff("+x = 1", "Makefile", refuse)[0]
+    assert draw_diff(f"+{'x' * 20_001}", "b.py", refuse)[0]

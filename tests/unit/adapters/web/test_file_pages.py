@@ -147,8 +147,8 @@ async def test_the_versions_link_each_change_to_its_turn_and_tell_what_others_ch
     shown = await main_of(ana, NAME, "?as=versions")
     turns = re.findall(rf'<h2><a href="({ana.path}/t/[^"]+)">Turn (\d)', shown)
     assert [number for _, number in turns] == ["2", "1"]
-    assert '<span class="cut" data-old="1">-# <del>Hi</del> to the whole team' in shown
-    assert '<span class="add" data-new="1">+# <ins>Hello</ins> to the whole team' in shown
+    assert '<span class="cut" role="row" data-old="1"><code role="cell"># <del>Hi</del> to the whole team' in shown
+    assert '<span class="add" role="row" data-new="1"><code role="cell"># <ins>Hello</ins> to the whole team' in shown
     assert "Something else" not in shown
     async with ana.session.get(f"{ana.base}{turns[0][0]}") as answer:
         assert "Hello" in await answer.text()

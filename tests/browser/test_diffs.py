@@ -1,0 +1,124 @@
+"""A diff as people meet it: colours, both sides where there is room, a phone, what is copied, and a table's preview."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, expect
+
+from agent_core.model.agent import Awaiting
+from agent_core.model.command import CommandCall, Preview
+from agent_core.model.ids import AgentId, TurnId, new_id
+from agent_core.persistence.database import SqlDatabase
+from agent_core.providers.clock import SystemClock
+from agent_core.testing.examples import a_turn, an_agent, keep
+from agent_core.testing.language_model import ScriptedModel
+from agent_core.text.diffs import diff_of
+from tests.browser.browsing import open_context
+from tests.scenario.served import served
+from tests.tables import make_tables
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+CODE = 'import os\n\n\ndef tax(of):\n    # rounded\n    return round(of * 0.2, "2")\n\n\nlast = 1\n'
+TABLE = "# Rates\n\n| a | b |\n|---|---|\n| 1 | ![x](https://x.example/y.png) |\n"
+CHANGES = {
+    "code": ("tax.py", CODE, CODE.replace("0.2", "0.19")),
+    "table": ("rates.md", "# Rates\n", TABLE),
+    "long": ("list.txt", "", "".join(f"{number}\n" for number in range(900))),
+    "hostile": ("a.js", "", "</code></pre><script>alert(1)</script>\n" + "`${" * 3_000),
+}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def address(tmp_path: Path) -> AsyncIterator[str]:
+    """A workspace with an agent for each change, which asks to write it."""
+    url, now = f"sqlite:///{tmp_path / 'signoff.db'}", SystemClock().now()
+    await make_tables(url)
+    database = SqlDatabase(url)
+    for name, (path, old, new) in CHANGES.items():
+        agent = an_agent(id=AgentId(name), name=name.title(), created_at=now, since=now, turns=1, status=Awaiting())
+        preview = Preview(title=f"{path} · changed", body=diff_of(old, new).body, kind="diff", target=path)
+        call = CommandCall("write_to_file", {"filename": path, "text": new})
+        turn = a_turn(agent, id=TurnId(new_id(now)), proposed_at=now, asked_at=now)
+        proposal = replace(turn.proposal, call=call, preview=preview)
+        await keep(database, agent, replace(turn, proposal=proposal, risks=("write",)))
+    await database.close()
+    async with served(ScriptedModel(waits=True), tmp_path) as base:
+        yield base
+
+
+async def shown(browser: Browser, address: str, name: str, width: int) -> Page:
+    page = await (await open_context(browser, viewport={"width": width, "height": 900})).new_page()
+    await page.goto(f"{address}/c/{an_agent().channel.key}/a/{name}")
+    return page
+
+
+@pytest.mark.parametrize("width", [360, 1280, 1920])
+async def test_a_diff_with_colours_is_accessible_at_every_width(browser: Browser, address: str, width: int) -> None:
+    page = await shown(browser, address, "code", width)
+    await expect(page.locator("pre.diff .hue-word")).to_have_text(["def", "return", "return"])
+    assert await page.locator("pre.diff ins").all_inner_texts() == ["19"]
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        assert (await Axe().run(page)).response["violations"] == []
+
+
+async def test_removed_and_added_lines_are_side_by_side_where_there_is_room(browser: Browser, address: str) -> None:
+    tops_of = """diff => ["cut", "add"].map(kind => diff.querySelector(`.${kind}`).getBoundingClientRect().top)"""
+    tops = {}
+    for width in (1280, 1920):
+        diff = (await shown(browser, address, "code", width)).locator("pre.diff")
+        tops[width] = await diff.evaluate(tops_of)
+        assert await diff.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert tops[1920][0] == tops[1920][1]
+    assert tops[1280][0] < tops[1280][1]
+
+
+async def test_a_phone_shows_the_change_first_and_one_number(browser: Browser, address: str) -> None:
+    page = await shown(browser, address, "code", 360)
+    await expect(page.locator("pre.diff .place").first).to_be_hidden()
+    assert await page.locator("pre.diff .keep:visible").count() == 3
+    numbers = (
+        """line => ["::before", "::after"].filter(part => getComputedStyle(line, part).content !== "none").length"""
+    )
+    assert await page.locator("pre.diff .cut").evaluate(numbers) == 1
+    assert await page.locator("pre.diff .keep").last.evaluate(numbers) == 1
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+async def test_what_is_copied_has_no_numbers_and_no_signs(browser: Browser, address: str, width: int) -> None:
+    page = await shown(browser, address, "code", width)
+    copied = await page.evaluate("""() => {
+        getSelection().selectAllChildren(document.querySelector("pre.diff"));
+        return getSelection().toString();
+    }""")
+    old, new = ('    return round(of * 0.2, "2")\n', '    return round(of * 0.19, "2")\n')
+    assert copied == f"⋯ 3 lines as before\ndef tax(of):\n    # rounded\n{old}{new}\n"
+
+
+async def test_a_table_in_markdown_has_a_preview_that_loads_nothing(browser: Browser, address: str) -> None:
+    page = await shown(browser, address, "table", 1280)
+    await page.get_by_text("Preview", exact=True).click()
+    await expect(page.get_by_role("cell", name="picture not loaded")).to_be_visible()
+    assert await page.locator("main img").count() == 0
+    assert (await Axe().run(page)).response["violations"] == []
+
+
+async def test_the_end_of_a_very_long_diff_is_behind_a_line(browser: Browser, address: str) -> None:
+    page = await shown(browser, address, "long", 1280)
+    last = page.get_by_role("row", name="added: 899", exact=True)
+    await expect(last).to_be_hidden()
+    await page.get_by_text("Show all 900 lines").click()
+    await expect(last).to_be_visible()
+
+
+async def test_hostile_code_is_text(browser: Browser, address: str) -> None:
+    page = await shown(browser, address, "hostile", 1280)
+    await expect(page.locator("pre.diff")).to_contain_text("</code></pre><script>alert(1)</script>")
