@@ -28,7 +28,7 @@ class Costs:
 
 def scripted() -> ScriptedModel:
     """A model that writes one file after another, and says why. Summaries take some of its replies."""
-    return ScriptedModel(*map(_write, range(2 * COMMANDS)))
+    return ScriptedModel(*map(write_note, range(2 * COMMANDS)))
 
 
 def count_words(text: str) -> int:
@@ -36,7 +36,7 @@ def count_words(text: str) -> int:
     return len(re.findall(r"\S*\w\S*", text))
 
 
-def _write(number: int) -> str | Reply:
+def write_note(number: int) -> str | Reply:
     chance = random.Random(number)
     subject = _words(chance, 1)
     lines = "\n".join(f"- {_words(chance, WORDS_IN_LINE)}" for _ in range(LINES))
