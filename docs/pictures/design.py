@@ -15,15 +15,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from aiohttp import ClientSession, web
+from jinja2 import ChoiceLoader, FileSystemLoader
 from markupsafe import Markup
 
 from adapters.web.page_context import STATIC, WebContext
+from adapters.web.render import HERE as WEB
 from adapters.web.render import _environment
 from agent_core.model.agent import Acting, Agent, Awaiting, Finished
 from agent_core.model.command import Failed, Preview, Succeeded
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, NoteId, TurnId, new_id
-from agent_core.model.note import Note, Notice
+from agent_core.model.note import Note, Notice, NoticeKind
 from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
@@ -104,7 +106,11 @@ async def _seed(url: str, now: datetime, drawn: Sequence[Scene]) -> None:
         for number, (turn, at) in enumerate(zip(turns, times[1::2], strict=True), start=1)
     ]
     note = Note(id=NoteId(new_id(times[2])), agent_id=agent.id, channel=channel, by=BEN, at=times[2], text="No coal.")
-    said = (("question", "Why gas?"), ("answer", "It has low debt."), ("paused", "Paused."))
+    said: tuple[tuple[NoticeKind, str], ...] = (
+        ("question", "Why gas?"),
+        ("answer", "It has low debt."),
+        ("paused", "Paused."),
+    )
     notices = [Notice.to(agent, kind, text, at) for (kind, text), at in zip(said, times[4::2], strict=False)]
     await keep(
         database,
@@ -133,6 +139,9 @@ async def serving_design() -> AsyncIterator[str]:
 
 
 def _routes(workspace: WebContext, cards: Sequence[tuple[str, Agent, Turn]]) -> list[web.RouteDef]:
+    environment = _environment()
+    environment.loader = ChoiceLoader([FileSystemLoader(WEB / "templates"), FileSystemLoader(HERE)])
+
     async def show(request: web.Request) -> web.StreamResponse:
         cookies = {name: value for name, value in request.cookies.items() if name != "visit"}
         origin = str(request.url.origin())
@@ -143,7 +152,7 @@ def _routes(workspace: WebContext, cards: Sequence[tuple[str, Agent, Turn]]) -> 
             ]
         return await workspace.answer(
             request,
-            _environment().from_string((HERE / "design.html").read_text(encoding="utf-8")),
+            "design.html",
             cards=cards,
             tokens=_tokens(),
             spaces=SPACES,

@@ -53,10 +53,11 @@ async def served(
     open_database: Callable[[str], SqlDatabase] = SqlDatabase,
     more_routes: MoreRoutes = no_routes,
     undo_window: timedelta = timedelta(),
+    pages: Callable[[WebContext], Sequence[web.RouteDef]] = lambda _workspace: (),
 ) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block. `prepared` is given its stage.
 
-    `more_routes`: those of another surface on the same server, as long as that serves.
+    `more_routes`: those of another surface on the same server, as long as that serves. `pages`: pages beside its own.
     """
     url = f"sqlite:///{folder / 'signoff.db'}"
     await make_tables(url)
@@ -89,7 +90,7 @@ async def served(
         model_label=model_label or ModelLabel(model),
     )
     async with more_routes(stage, surface) as routes:
-        app = application(workspace, routes)
+        app = application(workspace, [*routes, *pages(workspace)])
         app[BODY_TIMEOUT] = body_seconds
         try:
             async with serve_app(app, "127.0.0.1", 0) as runner:
