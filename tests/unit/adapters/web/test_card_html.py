@@ -42,16 +42,14 @@ async def test_a_page_is_drawn_again_with_what_it_lacked_and_the_next_time_once(
 
 async def test_what_takes_too_long_is_left_plain_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(card_html, "MAX_SECONDS", 0.0)
-    renderer = CountingRenderer()
-    texts = CardHtml(renderer)
+    texts = CardHtml(renderer := CountingRenderer())
     for _ in range(2):
         assert await texts.draw(lambda html_of: html_of("code", "a.py", "slow")) == ""
     assert renderer.asked == ["a.py: slow"]
 
 
 async def test_one_page_asks_for_few_texts_and_the_oldest_are_forgotten() -> None:
-    renderer = CountingRenderer()
-    texts = CardHtml(renderer)
+    texts = CardHtml(renderer := CountingRenderer())
     await texts.draw(lambda html_of: "".join(html_of("code", "a.py", str(number)) for number in range(50)))
     assert len(renderer.asked) == card_html.MAX_MADE_AT_ONCE
     texts.made.update({("code", "b.py", str(number)): "" for number in range(card_html.MAX_MADE)})

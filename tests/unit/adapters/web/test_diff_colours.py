@@ -16,8 +16,8 @@ MIN_CONTRAST = 4.5  # https://www.w3.org/TR/WCAG22/#contrast-minimum
 
 def colours(path: Path) -> dict[str, tuple[str, str]]:
     """The colours that a stylesheet names: light and dark."""
-    found = re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", path.read_text(encoding="utf-8"))
-    return {name: (light, dark) for name, light, dark in found}
+    found = re.finditer(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", path.read_text(encoding="utf-8"))
+    return {each[1]: (each[2], each[3]) for each in found}
 
 
 def brightness(colour: str) -> float:
@@ -28,14 +28,9 @@ def brightness(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((brightness(one), brightness(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_every_colour_of_a_diff_stands_out_from_each_ground(theme: int) -> None:
     named = colours(STATIC / "tokens.css") | colours(STATIC / "diff.css")
-    pairs = [*product(INKS, GROUNDS), *product(["soft"], PLAIN_GROUNDS)]
-    ratios = {pair: round(contrast(*(named[name][theme] for name in pair)), 2) for pair in pairs}
-    assert {pair: ratio for pair, ratio in ratios.items() if ratio < MIN_CONTRAST} == {}
+    pairs = (*product(INKS, GROUNDS), *product(["soft"], PLAIN_GROUNDS))
+    lights = {pair: sorted(brightness(named[name][theme]) for name in pair) for pair in pairs}
+    assert [pair for pair, (low, high) in lights.items() if (high + 0.05) / (low + 0.05) < MIN_CONTRAST] == []

@@ -128,16 +128,9 @@ def test_lines_with_many_different_words_between_what_is_equal_are_not_compared(
 
 def test_very_many_lines_are_behind_a_line_that_opens_and_the_last_ones_are_one() -> None:
     body = "\n".join(f"+{number}" for number in range(MAX_DRAWN_LINES + 3))
-    first, rest = draw_diff(body, "", no_colours)
-    assert ([len(run) for run in first], [len(run) for run in rest]) == (
-        [MAX_FIRST_LINES],
-        [MAX_DRAWN_LINES - MAX_FIRST_LINES, 1],
-    )
+    first, rest = draw_diff(body, "", lambda *_: "")
+    assert [len(run) for run in (*first, *rest)] == [MAX_FIRST_LINES, MAX_DRAWN_LINES - MAX_FIRST_LINES, 1]
     assert (rest[-1][0].kind, rest[-1][0].text) == ("place", "+2000\n+2001\n+2002")
-
-
-def no_colours(_kind: str, _name: str, _text: str) -> str:
-    return ""
 
 
 def test_code_is_coloured_on_both_sides_and_marks_of_words_stay() -> None:
@@ -168,8 +161,5 @@ def test_colours_of_another_text_or_with_other_tags_are_not_used(html: str) -> N
 
 
 def test_a_long_text_and_one_of_no_language_have_no_colours() -> None:
-    def refuse(_kind: str, _name: str, _text: str) -> str:
-        raise AssertionError
-
-    assert draw_diff("+x = 1", "Makefile", refuse)[0]
-    assert draw_diff(f"+{'x' * 20_001}", "b.py", refuse)[0]
+    for body, name in (("+x = 1", "Makefile"), (f"+{'x' * 20_001}", "b.py")):
+        assert draw_diff(body, name, lambda *_: str(1 / 0))[0]  # raises if it is asked
