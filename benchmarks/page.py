@@ -52,9 +52,10 @@ async def measure(folder: Path) -> Mapping[str, tuple[float, float]]:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
         watching = await _plain_page(browser)
         shifts, words = await _run(browser, address, watching)
-        thread = watching.url
-        weights = {name: await _weight(browser, url) for name, url in (("inbox", address), ("thread", thread))}
-        paints = {name: await _first_paint(browser, url) for name, url in (("inbox", address), ("thread", thread))}
+        places = {"inbox": address, "thread": watching.url}
+        weights = {name: await _weight(browser, url) for name, url in places.items()}
+        places["a line of text, to compare"] = f"{address}/healthz"
+        paints = {name: await _first_paint(browser, url) for name, url in places.items()}
         await browser.close()
     return {
         **{f"{name}: bytes with gzip, without fonts": (bytes_, MOST_BYTES) for name, bytes_ in weights.items()},

@@ -1,7 +1,6 @@
 """A diff as people meet it: colours, both sides where there is room, a phone, what is copied, and a table's preview."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
 from agent_core.model.agent import Awaiting
-from agent_core.model.command import CommandCall, Preview
+from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
@@ -45,9 +44,9 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
         agent = an_agent(id=AgentId(name), name=name.title(), created_at=now, since=now, turns=1, status=Awaiting())
         preview = Preview(title=f"{path} · changed", body=diff_of(old, new).body, kind="diff", target=path)
         call = CommandCall("write_to_file", {"filename": path, "text": new})
-        turn = a_turn(agent, id=TurnId(new_id(now)), proposed_at=now, asked_at=now)
-        proposal = replace(turn.proposal, call=call, preview=preview)
-        await keep(database, agent, replace(turn, proposal=proposal, risks=("write",)))
+        proposal = Proposal(thoughts=Thoughts(text="I write."), call=call, preview=preview)
+        turn = a_turn(agent, id=TurnId(new_id(now)), proposal=proposal, proposed_at=now, asked_at=now)
+        await keep(database, agent, turn)
     await database.close()
     async with served(ScriptedModel(waits=True), tmp_path) as base:
         yield base
@@ -94,8 +93,8 @@ async def test_a_phone_shows_the_change_first_and_one_number(browser: Browser, a
 @pytest.mark.parametrize("width", [1280, 1920])
 async def test_what_is_copied_has_no_numbers_and_no_signs(browser: Browser, address: str, width: int) -> None:
     page = await shown(browser, address, "code", width)
-    await page.locator("pre.diff").evaluate("diff => getSelection().selectAllChildren(diff)")
-    copied = await page.evaluate("getSelection().toString()")
+    select = "diff => { getSelection().selectAllChildren(diff); return getSelection().toString(); }"
+    copied = await page.locator("pre.diff").evaluate(select)
     old, new = ('    return round(of * 0.2, "2")\n', '    return round(of * 0.19, "2")\n')
     assert copied == f"⋯ 3 lines as before\ndef tax(of):\n    # rounded\n{old}{new}\n"
 

@@ -12,14 +12,15 @@ from adapters.web.pages.card_html import CardHtml
 
 @dataclass
 class CountingRenderer:
-    """Renders at once, but a text "slow" never."""
+    """Renders at once, but a text "slow" when it is `done`."""
 
     asked: list[str] = field(default_factory=list)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def render_code(self, name: str, text: str) -> str:
         self.asked.append(f"{name}: {text}")
         if text == "slow":
-            await asyncio.Event().wait()
+            await self.done.wait()
         return f"<b>{text}</b>"
 
     async def render_markdown(self, text: str, *, folder: str, files: str) -> str:
@@ -28,23 +29,25 @@ class CountingRenderer:
 
 
 async def test_a_page_is_drawn_again_with_what_it_lacked_and_the_next_time_once() -> None:
-    renderer, drawn = CountingRenderer(), []
+    texts, drawn = CardHtml(renderer := CountingRenderer()), []
 
     def draw(html_of: HtmlOf) -> str:
         drawn.append(html_of("code", "a.py", "x") + html_of("markdown", "a.md", "y\u200b"))
         return drawn[-1]
 
-    texts = CardHtml(renderer)
     assert await texts.draw(draw) == "<b>x</b><p>y⟨U+200B⟩</p>"
     assert await texts.draw(draw) == drawn[1]
     assert (len(drawn), sorted(renderer.asked)) == (3, ["a.py: x", "y\u200b"])
 
 
-async def test_what_takes_too_long_is_left_plain_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_does_not_wait_long_and_the_next_one_has_what_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(card_html, "MAX_SECONDS", 0.0)
     texts = CardHtml(renderer := CountingRenderer())
     for _ in range(2):
         assert await texts.draw(lambda html_of: html_of("code", "a.py", "slow")) == ""
+    renderer.done.set()
+    await asyncio.gather(*texts.tasks.values())
+    assert await texts.draw(lambda html_of: html_of("code", "a.py", "slow")) == "<b>slow</b>"
     assert renderer.asked == ["a.py: slow"]
 
 

@@ -116,8 +116,7 @@ def test_of_a_diff_that_takes_long_to_compare_only_a_part_is_compared() -> None:
     cut = [f"-{number} {'a b ' * 12}c" for number in range(200)]
     added = [f"+x{number} {'a c ' * 12}d" for number in range(200)]
     compared = [len(line.parts) > 1 for line in diff_lines("\n".join([*cut, *added]))]
-    assert compared[0]
-    assert sum(compared) < 100
+    assert 0 < sum(compared) < 100
 
 
 def test_lines_with_many_different_words_between_what_is_equal_are_not_compared() -> None:
