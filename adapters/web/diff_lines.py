@@ -22,6 +22,7 @@ MAX_LINE_CHARACTERS = 2_000  # of a line that is compared
 MAX_WORDS = 60  # of one line, between what both lines begin and end with
 MAX_COMPARISONS = 60_000  # of a word with a word, in one diff
 MAX_COLOURED_CHARACTERS = 20_000
+WITHOUT_COLOURS = (".txt", ".csv", ".tsv", ".log", ".md", ".markdown")  # worth no process: they are text, not code
 MIN_SIMILARITY = 0.5  # the share of characters that both lines have
 TRIED_LINES = 3  # added lines that a removed one is compared with
 MAX_KEPT_DIFFS = 64
@@ -87,11 +88,11 @@ def diff_lines(body: str) -> tuple[DiffLine, ...]:
 def draw_diff(body: str, name: str, html_of: HtmlOf) -> tuple[list[list[DiffLine]], list[list[DiffLine]]]:
     """The lines in runs that changed or did not: those that are seen at once, and those behind a line that opens.
 
-    Code is coloured by the language that the `name` of its file tells; "" for no colours.
+    Code is coloured by the language that the `name` of its file tells; `name` is "" for no colours.
     """
     lines = list(diff_lines(body))
     first, rest = lines[:MAX_FIRST_LINES], lines[MAX_FIRST_LINES:]
-    if "." in name:
+    if "." in name and not name.casefold().endswith(WITHOUT_COLOURS):
         _colour_side(first, "cut", name, html_of)
         _colour_side(first, "add", name, html_of)
     return _runs(first), _runs(rest)

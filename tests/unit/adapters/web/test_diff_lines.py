@@ -160,5 +160,5 @@ def test_colours_of_another_text_or_with_other_tags_are_not_used(html: str) -> N
 
 
 def test_a_long_text_and_one_of_no_language_have_no_colours() -> None:
-    for body, name in (("+x = 1", "Makefile"), (f"+{'x' * 20_001}", "b.py")):
+    for body, name in (("+x = 1", "Makefile"), ("+# x", "a.MD"), (f"+{'x' * 20_001}", "b.py")):
         assert draw_diff(body, name, lambda *_: str(1 / 0))[0]  # raises if it is asked

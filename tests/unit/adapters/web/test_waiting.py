@@ -280,7 +280,9 @@ async def test_after_a_decision_the_next_row_is_open_and_after_the_last_the_one_
         async with ana.session.get(f"{ana.base}/?open={turn}") as answer:
             page = await answer.text()
         assert opened(page) == name
-        form = re.search(r'<form class="acts" method="post" action="([^"]+)">', page[page.index("<article") :])
+        form = re.search(
+            r'<form class="acts" method="post" hx-boost="true" action="([^"]+)">', page[page.index("<article") :]
+        )
         assert form
         fields = {"button": cards[name].button("reject"), "text": "No", "to": f"/?open={turn}"}
         async with ana.session.post(f"{ana.base}{form[1]}", data=fields) as answer:
