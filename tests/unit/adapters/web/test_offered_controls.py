@@ -50,7 +50,7 @@ def verbs(page: str) -> set[str]:
 
 def forms(page: str) -> set[str]:
     """Where the forms of a thread's page lead to."""
-    return set(re.findall(r'method="post" action="/c/[^"]+/a/[^/"]+/([^"]+)"', page))
+    return set(re.findall(r'method="post" (?:hx-boost="true" )?action="/c/[^"]+/a/[^/"]+/([^"]+)"', page))
 
 
 @pytest.mark.proves("page:rights")
