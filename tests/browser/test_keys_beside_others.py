@@ -148,19 +148,6 @@ async def test_a_key_for_a_turn_in_focus_that_somebody_decided_does_not_approve_
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)
 
 
-async def test_a_reason_that_begins_with_a_key_for_the_next_card_decides_nothing(
-    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
-) -> None:
-    await look_at_ada(ana, model, sent)
-    await press(ana, "r")
-    await expect(card(ana, "Ada").get_by_label("Reason")).to_be_focused()
-    await decide(ben, "Ada")
-    await expect(card(ana, "Ada")).to_have_count(0)
-    await ana.page.wait_for_function(TEXT_IS_OVER)
-    await ana.page.keyboard.type("java is not allowed")
-    assert sent == []
-
-
 async def test_a_thread_is_decided_by_one_key_turn_after_turn(ana: BrowserChat, model: ScriptedModel) -> None:
     await start_one_turn(ana, model)
     await ana.page.mouse.click(5, 5)

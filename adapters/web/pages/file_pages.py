@@ -29,7 +29,7 @@ from agent_core.model.files import FileEntry
 from agent_core.service.reading.agent_files import FileChange, FileHistory
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 
-MAX_FORM_BYTES = 5 * MAX_UPLOAD_BYTES  # of a form with several files; a script sends each file in a form of its own
+MAX_FORM_BYTES = 5 * MAX_UPLOAD_BYTES  # of a form with several files
 SOURCE, VERSIONS = "source", "versions"  # the values of `?as=`
 MAX_SHOWN_VERSIONS = 20
 DELETED = f"{AGENT}/deleted"

@@ -13,7 +13,7 @@ const nameOf = button => `${button.value} ${busy.get(button) ?? button.textConte
 /** Let a button be pressed again, under its own name. */
 function release(button) {
   if (!busy.has(button)) return;
-  button.textContent = busy.get(button);
+  if (button.dataset.busy) button.textContent = busy.get(button);
   busy.delete(button);
   button.ariaDisabled = isAway ? "true" : null;
 }

@@ -83,15 +83,20 @@ const KEYS = {
 };
 
 document.addEventListener("keydown", event => {
+<<<<<<< HEAD
   const { key, target } = event, act = KEYS[key], now = performance.now();
   const isWritten = target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
+=======
+  const { key, target, timeStamp } = event, act = KEYS[key];
+  const isWritten = target.closest?.("input:not(.pick), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
+>>>>>>> 4cc9451458b6ece6a1387009a9f03faacf1d8917
   const isOff = key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)"));
   if (isWritten || isOff || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (!act && key !== "Shift") typedAt = key.length === 1 ? now : -Infinity;
+  if (!act && key !== "Shift") typedAt = key.length === 1 ? timeStamp : -Infinity;
   if (!act) return;
   event.preventDefault();
-  if (now - typedAt < TEXT_MS) hint("Nothing was done. After typed text keys rest for a second.");
-  else if ("aerx".includes(key) && now - lostAt < LOSS_MS) hint("That card does not ask you any more. Nothing was done.");
+  if (timeStamp - typedAt < TEXT_MS) hint("Nothing was done. After typed text keys rest for a second.");
+  else if ("aerx".includes(key) && performance.now() - lostAt < LOSS_MS) hint("That card does not ask you any more. Nothing was done.");
   else act();
 });
 
@@ -102,8 +107,8 @@ document.addEventListener("toggle", ({ target }) => {
   (target.querySelector("textarea, select, input:not([type=hidden], [type=number])") ?? target).focus();
 }, true);
 
-// The second press of a double click may meet the sheet that the first one has opened over the button.
+// The second press of a double click meets the button again, or the sheet over it: the focus stays where a person writes.
 document.addEventListener("mousedown", event => {
-  const isOnSheet = event.target.closest?.("article .pop") && !event.target.closest("button, input, label, select, textarea");
-  if (event.detail > 1 && isOnSheet) event.preventDefault();
+  const isRepeated = event.detail > 1 && event.target.closest?.("article .pop, article [popovertarget]");
+  if (isRepeated && !event.target.closest(".pop :is(button, input, label, select, textarea)")) event.preventDefault();
 });

@@ -40,7 +40,7 @@ function beforeNodeRemoved(old) {
   if (!sheet || !old.contains(sheet)) return old.id !== "outage";
   if (![...sheet.querySelectorAll("input:not([type=hidden]), textarea, select")].some(isChanged)) return true;
   const state = sheet === old ? `: ${sheet.closest("article").ariaLabel.split(", ").slice(1).join(", ")}` : " this was decided";
-  say(`Meanwhile${state}. What you wrote stays here.`);
+  if (!sheet.querySelector(":scope > .alert")) say(`Meanwhile${state}. What you wrote stays here.`);
   for (const button of sheet.querySelectorAll("button[name=button]")) button.disabled = true;
   sheet.addEventListener("toggle", () => refresh(), { once: true });
   return false;
