@@ -83,21 +83,17 @@ const KEYS = {
 };
 
 document.addEventListener("keydown", event => {
-<<<<<<< HEAD
-  const { key, target } = event, act = KEYS[key], now = performance.now();
-  const isWritten = target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
-=======
   const { key, target, timeStamp } = event, act = KEYS[key];
-  const isWritten = target.closest?.("input:not(.pick), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
->>>>>>> 4cc9451458b6ece6a1387009a9f03faacf1d8917
+  const isWritten = target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") || event.isComposing || event.repeat;
   const isOff = key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)"));
   if (isWritten || isOff || event.ctrlKey || event.metaKey || event.altKey) return;
   if (!act && key !== "Shift") typedAt = key.length === 1 ? timeStamp : -Infinity;
   if (!act) return;
   event.preventDefault();
-  if (timeStamp - typedAt < TEXT_MS) hint("Nothing was done. After typed text keys rest for a second.");
-  else if ("aerx".includes(key) && performance.now() - lostAt < LOSS_MS) hint("That card does not ask you any more. Nothing was done.");
-  else act();
+  const isText = timeStamp - typedAt < TEXT_MS, isLate = "aerx".includes(key) && performance.now() - lostAt < LOSS_MS;
+  if (!isText && !isLate) return act();
+  typedAt = timeStamp;  // the rest of a word is no key either
+  hint(isText ? "Nothing was done. After typed text keys rest for a second." : "That card does not ask you any more. Nothing was done.");
 });
 
 // An open sheet has the focus where a person writes, or as a whole, so that no button takes what is typed.

@@ -185,12 +185,7 @@ async def test_files_are_not_found_from_another_channel(ana: PageChat, page: str
     path = ana.path.replace("/general/", "/elsewhere/")
     async with ana.session.get(f"{ana.base}{path}/{page}") as answer:
         assert answer.status == 404
-<<<<<<< HEAD
-        assert "Hi <" not in (text := await answer.text())
-        assert HOSTILE not in text
-=======
         assert not re.search(r"\bHi\b", await answer.text())
->>>>>>> 4cc9451458b6ece6a1387009a9f03faacf1d8917
 
 
 async def test_with_a_token_no_file_is_shown_before_it_is_entered(tmp_path: Path) -> None:

@@ -50,11 +50,7 @@ def verbs(page: str) -> set[str]:
 
 def forms(page: str) -> set[str]:
     """Where the forms of a thread's page lead to."""
-<<<<<<< HEAD
-    return set(re.findall(r'method="post"(?: hx-boost="true")? action="/c/[^"]+/a/[^/"]+/([^"]+)"', page))
-=======
     return set(re.findall(r'method="post" (?:hx-boost="true" )?action="/c/[^"]+/a/[^/"]+/([^"]+)"', page))
->>>>>>> 4cc9451458b6ece6a1387009a9f03faacf1d8917
 
 
 @pytest.mark.proves("page:rights")
