@@ -67,12 +67,13 @@ def on_page(agent: Agent, turn: Turn) -> list[str]:
     """The arguments on the page's card, which has tags and attributes of Signoff alone."""
     card, macros = turn_card(agent, turn), cast("Any", _environment().get_template("_card.html").make_module({}))
     said = f"{macros.says(agent, card)}{macros.quiet_line(card, '', 'why')}{macros.named(title_of(turn))}"
-    html = f"{macros.command(card, True)}{said}{macros.review(card, 'review')}"
+    shown = str(macros.command(card, True))  # the quiet line has those again that the preview stands for
+    html = f"{shown}{said}{macros.review(card, 'review')}"
     tags = re.findall(r"<([^<>]*)>", html)
     names = {name for tag in tags for name in re.findall(r"^/?(\w+)|\s([\w-]+)=\"", tag)}
     assert html.count("<") == len(tags)
     assert {part for name in names for part in name if part} <= TAGS
-    return [unescape(value) for value in re.findall(r"<dd><(?:pre|code)[^>]*>\n?([^<]*)</", html)]
+    return [unescape(value) for value in re.findall(r"<dd><(?:pre|code)[^>]*>\n?([^<]*)</", shown)]
 
 
 def claims_of(text: str) -> tuple[str, ...]:
