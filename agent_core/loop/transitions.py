@@ -227,8 +227,7 @@ def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
 def _end_text(agent: Agent, report: str) -> str:
     """That the agent is done, with the first line of its report: the turn's card shows all of it."""
     first = one_line(report.strip().partition("\n")[0], MAX_REASON_CHARACTERS)
-    rest = "" if first == report.strip() else "\nIts full answer is above."
-    return f"{agent.name} is done: {quoted(first, MAX_REASON_CHARACTERS)}{rest}"
+    return f"{agent.name} is done: {quoted(first, MAX_REASON_CHARACTERS)}"
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:

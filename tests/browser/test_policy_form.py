@@ -29,7 +29,7 @@ async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) ->
 
 def free(page: Page, risk: str) -> Locator:
     """The box of a class under what runs without asking; what two people approve has boxes of the same names."""
-    return page.get_by_role("group", name="Run without asking").get_by_role("checkbox", name=risk)
+    return page.get_by_role("checkbox", name=f"{risk}: runs without asking")
 
 
 async def require_accessible(page: Page) -> None:
@@ -73,7 +73,7 @@ async def test_a_form_from_before_another_person_set_a_class_free_is_shown_anew_
     await ben.sees("@ben set the policy: runs without asking: write.")
     await free(page, "network").press("Space")
     await page.get_by_role("button", name="Set the policy").press("Enter")
-    await expect(page.get_by_role("group", name="Run without asking")).to_have_accessible_description(
+    await expect(page.get_by_role("group", name="What a command needs")).to_have_accessible_description(
         re.compile("as @ben chose: write")
     )
     await expect(free(page, "write")).to_be_checked()

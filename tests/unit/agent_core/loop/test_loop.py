@@ -65,9 +65,7 @@ async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> No
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
     agent = await approve(stage, agent)
     assert agent.status == Finished("All is written.\nFiles: a.txt (4 bytes).")
-    assert [notice.text for notice in stage.shown.notices] == [
-        "Clerk is done: “All is written.”\nIts full answer is above."
-    ]
+    assert [notice.text for notice in stage.shown.notices] == ["Clerk is done: “All is written.”"]
 
 
 @pytest.mark.proves("decide:edit")
