@@ -166,7 +166,7 @@ async def test_a_picture_is_pasted_into_the_reply_box_and_what_the_server_refuse
     ana: BrowserChat, tmp_path: Path
 ) -> None:
     assert await hands_over(ana, "paste", {"image.png": 10})
-    await expect(ana.page.locator(".files")).to_contain_text("image.png")
+    await expect(ana.page.locator("[data-tab=files] .files")).to_contain_text("image.png")
     folder = next(tmp_path.glob("workspaces/*/image.png")).parent  # noqa: ASYNC240
     for number in range(2_000):
         (folder / f"{number}").touch()

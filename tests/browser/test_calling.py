@@ -62,9 +62,11 @@ async def test_who_asked_for_it_is_notified_with_the_headline_alone_while_the_pa
     await ana.new_agent("Clerk", "writes", "Write a file")
     model.say(writing("a.md", "secret"))
     await (await ana.asks("write_to_file")).press("Approve")
+    await ana.open_settings()
     notify = ana.page.get_by_role("button", name="Notify me")
     await notify.click()
     await expect(notify).to_be_hidden()
+    await ana.page.keyboard.press("Escape")
     model.say(writing("b.md", "secret"))
     await (await ana.asks("write_to_file")).press("Approve")
     assert await ana.page.evaluate("notified") == [], "the page was in view"
@@ -80,7 +82,9 @@ async def test_who_asked_for_it_is_notified_with_the_headline_alone_while_the_pa
 @pytest.mark.proves("page:finished")
 async def test_the_owner_is_notified_that_an_agent_is_done(ana: BrowserChat, model: ScriptedModel) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.open_settings()
     await ana.page.get_by_role("button", name="Notify me").click()
+    await ana.page.keyboard.press("Escape")
     model.say(reply_text("task_complete", {"reason": "secret"}))
     card = await ana.asks("task_complete")
     await ana.page.evaluate("hide(true)")

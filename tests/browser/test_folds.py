@@ -33,10 +33,12 @@ async def test_a_decided_turn_folds_to_one_line_after_the_next_decision(ana: Bro
     await ana.new_agent("Clerk", "writes", "Write a file")
     await (await ana.asks("write_to_file")).press("Approve")
     second = await ana.asks("write_to_file")
-    await expect(ana.page.locator(".fold")).to_have_count(0)
-    await second.press("Approve")
     first = ana.page.locator("article:has(.fold)")
     await expect(first).to_have_count(1)
+    await expect(first.locator(".outcome")).to_be_visible()  # the last line shows how its result begins
+    await second.press("Approve")
+    await expect(first).to_have_count(2)
+    first = first.first
     line = first.locator("summary").first
     await expect(line).to_have_text(re.compile(r"✓ Write ada\.md \+1 done · approved by @ana, "))
     assert (await line.bounding_box() or {"height": 0})["height"] <= 90
@@ -46,8 +48,8 @@ async def test_a_decided_turn_folds_to_one_line_after_the_next_decision(ana: Bro
     await line.click()
     await expect(first.locator(".result")).to_be_visible()
     await (await ana.asks("write_to_file")).press("Reject", reason="Enough")
-    await expect(ana.page.locator("article:has(.fold)")).to_have_count(2)
-    await expect(first.first.locator(".result")).to_be_visible()
+    await expect(ana.page.locator("article:has(.fold)")).to_have_count(3)
+    await expect(first.locator(".result")).to_be_visible()
 
 
 @pytest.mark.proves("page:folds")
@@ -59,7 +61,7 @@ async def test_a_link_to_a_folded_turn_opens_it_and_a_browser_may_keep_all_open(
     for _ in range(2):
         await (await ana.asks("write_to_file")).press("Approve")
     await ana.asks("write_to_file")
-    first = ana.page.locator("article:has(.fold)")
+    first = ana.page.locator("article:has(.fold)").first
     await expect(first.locator(".result")).to_be_hidden()
     await ana.page.goto(f"{ana.page.url}#{await first.get_attribute('id')}")
     await ana.page.reload()

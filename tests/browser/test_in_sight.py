@@ -54,7 +54,7 @@ async def test_turn_command_risk_and_buttons_stay_in_sight_wherever_one_reads_in
         card = f"document.querySelector('{OPEN}')"
         await ana.page.evaluate(f"scrollTo(0, {card}.offsetTop + {share} * ({card}.offsetHeight - innerHeight))")
         await is_in_sight(ana.page, f"{OPEN} .acts .go")
-        await is_in_sight(ana.page, f"{OPEN} .acts .stop")
+        await is_in_sight(ana.page, "#top .stop")
         if share:
             await is_in_sight(ana.page, f"{OPEN} .head h2")
             await is_in_sight(ana.page, f"{OPEN} .head .class")

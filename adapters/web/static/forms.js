@@ -66,7 +66,7 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   if (!isHere) location.href = responseURL;
   say("");
   walked = null;
-  form.closest("[popover]")?.hidePopover();
+  form.closest(".pop")?.hidePopover();  // what is about an agent stays open
   if (request.boosted && contentOf(form) === request.written) form.reset();
   isAnswer = detail.shouldSwap = isHere && (shown === request.shown || !request.boosted);
   if (isAnswer) return;

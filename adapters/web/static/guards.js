@@ -43,7 +43,7 @@ function holdBack(control, isPointer) {
   const isInSight = Math.min(bottom, innerHeight) - Math.max(top, 0) >= Math.min(height, innerHeight / 3);
   const isUnread = card?.dataset.hash && !read.has(card.dataset.hash) && !SAFE.test(control.value);
   if (!isUnread && (isPointer || !card || isInSight)) return false;
-  control.closest("[popover]")?.hidePopover();
+  control.closest(".pop")?.hidePopover();
   (isUnread ? commandOf(card) : card).scrollIntoView({ block: isUnread ? "center" : "start" });
   settleAgain(card);
   return hint(isUnread ? UNREAD : "This card was out of sight. Read it, then press again.");
