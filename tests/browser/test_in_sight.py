@@ -107,9 +107,9 @@ async def test_the_menu_of_a_phone_stays_open_while_the_page_changes(
     await chat.open_menu()
     model.say(writing("a.md", "one"))
     await expect(chat.page.locator("#rail .due").last).to_be_visible()
-    await expect(chat.page.get_by_label("You are")).to_be_visible()
+    await expect(chat.page.locator("#find")).to_be_visible()
     await chat.page.keyboard.press("Escape")
-    await expect(chat.page.get_by_label("You are")).to_be_hidden()
+    await expect(chat.page.locator("#find")).to_be_hidden()
 
 
 async def test_a_proposal_that_comes_with_the_answer_to_a_click_is_in_sight_too(

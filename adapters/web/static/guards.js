@@ -1,7 +1,7 @@
 // Keeps a click from deciding what a person has not seen: by a control that has just come or moved, on a command that was never on the screen.
 "use strict";
 
-const DECIDING = ".acts button:not([type=button]), .lease button, .pop button:not([type=button])", SAFE = /^(reject|stop|edit|review|revoke):/;
+const DECIDING = ".acts button:not([type=button]), .lease button, .pop:not(#keys, #channel-sheet) button:not([type=button])", SAFE = /^(reject|stop|edit|review|revoke):/;
 const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, FIRST_LINE_PX = 28;
 const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
