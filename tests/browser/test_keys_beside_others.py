@@ -142,8 +142,8 @@ async def test_a_key_for_a_turn_in_focus_that_somebody_decided_does_not_approve_
     await press_when_lost(ana, "a")
     await decide(ben, "Ada")
     await expect_nothing_done(ana, sent)
-    await press(ana, "j")
     await ana.page.wait_for_function(TEXT_IS_OVER)
+    await press(ana, "j")
     await press(ana, "a")
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)
 

@@ -75,7 +75,7 @@ async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     await page.keyboard.type("Read it")
     await press(page, "Set the goals")
     await expect(page.locator("[data-tab=overview] ol li")).to_have_text(["Read it"])
-    await expect(page.get_by_role("complementary")).to_be_focused()
+    await expect(page.get_by_role("button", name="Set the goals")).to_be_focused()
 
 
 async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(

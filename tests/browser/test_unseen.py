@@ -61,8 +61,7 @@ async def test_keys_in_the_sheet_of_a_card_out_of_sight_approve_nothing(ana: Bro
     await scroll_away(ana.page, identity)
     await ana.page.keyboard.press("Enter")
     await expect(ana.page.locator("[popover]:popover-open")).to_be_visible()
-    await ana.page.keyboard.press("Tab")
-    await expect(ana.page.locator("button:focus")).to_have_text("Approve ×3")
+    await ana.page.get_by_role("button", name="Approve ×3").focus()
     await expect(ana.page.locator("button:focus")).to_be_enabled()
     assert await ana.page.evaluate(OUT_OF_SIGHT, identity)
     await ana.page.keyboard.press("Enter")
@@ -75,6 +74,8 @@ async def test_a_line_approves_no_proposal_that_came_out_of_sight(ana: BrowserCh
     for number, letter in enumerate("abcd"):
         model.say(writing(f"{number}.md", "\n".join(f"{letter}{row} {letter}of{row}" for row in range(60))))
     await ana.new_agent("Clerk", "writes", "Write a report")
+    await ana.keep_finished_turns_open()
+    await ana.page.go_back()
     for _ in range(3):
         await (await ana.asks("write_to_file")).press("Approve")
     shown = await ana.asks("write_to_file")

@@ -25,8 +25,9 @@ function meantCards() {
 
 /** Remember when somebody else decided such a card. */
 function noteLoss(ids) {
-  const me = document.getElementById("me").defaultValue, said = id => document.getElementById(id)?.ariaLabel ?? "";
-  if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).endsWith(` by @${me}`))) return;
+  const me = document.getElementById("me").defaultValue, parts = id => (document.getElementById(id)?.ariaLabel ?? "").split(/[,·]/);
+  const isOwn = id => parts(id).some(part => part.trim().endsWith(`by @${me}`));
+  if (ids.every(id => isAsking(id) || decidedHere.has(id) || isOwn(id))) return;
   lostAt = performance.now();
   hint("That card does not ask you any more.");
 }
