@@ -48,6 +48,7 @@ async def test_a_decided_turn_folds_to_one_line_after_the_next_decision(ana: Bro
     await line.click()
     await expect(first.locator(".result")).to_be_visible()
     await (await ana.asks("write_to_file")).press("Reject", reason="Enough")
+    # The newest decision stays open while the agent thinks.
     await expect(ana.page.locator("article:has(.fold)")).to_have_count(
         2
     )  # the newest decision stays open while the agent thinks
