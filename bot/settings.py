@@ -127,8 +127,9 @@ def _given(name: str, surroundings: Mapping[str, str], written: Mapping[str, str
         raise SettingsError(name + FILE, f"is set beside {name}: set one of the two.")
     try:
         return Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SettingsError(name + FILE, f"{file} cannot be read ({fault}).") from fault
+    except (OSError, ValueError) as fault:  # the error would repeat what may be the secret itself
+        why = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8 text"
+        raise SettingsError(name + FILE, f"names a file that cannot be read ({why}).") from None
 
 
 def unread_names(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> dict[str, str]:

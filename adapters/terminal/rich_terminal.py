@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from select import select
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.filters import Condition
@@ -17,6 +18,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 from rich.text import Text
 
+QUIET_SECONDS, MOST_PASTE_SECONDS = 0.2, 10.0  # a paste has ended when nothing comes for so long
 ONE_KEY_SECONDS = 0.5  # a key is a line by itself if no other one follows in this time: "you" is no "y"
 
 
@@ -111,9 +113,13 @@ def _begin_words(event: KeyPressEvent) -> None:
 
 
 def flush_keys(descriptor: int = 0) -> None:
-    """Drop what was typed but not read yet; the input of a pipe is kept."""
+    """Drop what was typed but not read yet, and what still comes of a long paste; the input of a pipe is kept."""
     with suppress(ImportError):
         import termios
 
+        until = time.monotonic() + MOST_PASTE_SECONDS
+        has_more = os.isatty(descriptor) and bool(select([descriptor], [], [], 0)[0])
         if os.isatty(descriptor):
+            termios.tcflush(descriptor, termios.TCIFLUSH)
+        while has_more and time.monotonic() < until and select([descriptor], [], [], QUIET_SECONDS)[0]:
             termios.tcflush(descriptor, termios.TCIFLUSH)

@@ -48,7 +48,7 @@ class Person:
 
     async def sees(self, text: str) -> str:
         """Wait for a text below what was read, and return what stands up to its end."""
-        await self._until(lambda: text in self.output[self.read_to :])
+        await self.until(lambda: text in self.output[self.read_to :])
         begun, self.read_to = self.read_to, self.output.index(text, self.read_to) + len(text)
         return self.output[begun : self.read_to]
 
@@ -70,7 +70,7 @@ class Person:
             asyncio.get_running_loop().remove_reader(self.end)
         self.printed.set()
 
-    async def _until(self, happened: Callable[[], bool]) -> None:
+    async def until(self, happened: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not happened():
                 self.printed.clear()

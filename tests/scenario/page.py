@@ -166,7 +166,7 @@ class PageChat:
 
     async def root(self) -> str:
         """What stands above the thread."""
-        header = re.search(r'<header id="top".*?</header>', await self.page(), re.DOTALL)
+        header = re.search(r'<header id="top".*?<div id="thread"', await self.page(), re.DOTALL)
         return text_of(header[0]) if header else ""
 
     async def says(self, text: str) -> None:

@@ -14,7 +14,9 @@ const commandOf = card => card.querySelector(".preview pre") ?? card.querySelect
 
 /** Note where controls stand, before and after an update. What it moved settles anew: another button may be under the pointer. */
 function noteControls(isUpdated) {
-  for (const control of document.querySelectorAll(DECIDING)) {
+  const present = [...document.querySelectorAll(DECIDING)], keys = present.map(keyOf);
+  for (const key of controls.keys()) if (!keys.includes(key)) controls.delete(key);  // one that comes back settles anew
+  for (const control of present) {
     const { x, y } = control.getBoundingClientRect(), key = keyOf(control), now = performance.now(), was = controls.get(key);
     const isMoved = !was || (isUpdated && Math.hypot(x - was.x, y - was.y) > MOVED_PX);
     controls.set(key, { x, y, came: was?.came ?? now, moved: isMoved ? now : was.moved });

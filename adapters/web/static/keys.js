@@ -25,9 +25,8 @@ function meantCards() {
 
 /** Remember when somebody else decided such a card. */
 function noteLoss(ids) {
-  const me = document.getElementById("me").defaultValue, parts = id => (document.getElementById(id)?.ariaLabel ?? "").split(/[,·]/);
-  const isOwn = id => parts(id).some(part => part.trim().endsWith(`by @${me}`));
-  if (ids.every(id => isAsking(id) || decidedHere.has(id) || isOwn(id))) return;
+  const own = `by @${document.getElementById("me").defaultValue}`, said = id => document.getElementById(id)?.ariaLabel?.split(/[,·]/) ?? [];
+  if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).some(part => part.trim().endsWith(own)))) return;
   lostAt = performance.now();
   hint("That card does not ask you any more.");
 }
@@ -93,8 +92,7 @@ document.addEventListener("keydown", event => {
   event.preventDefault();
   const isText = timeStamp - typedAt < TEXT_MS, isLate = "aerx".includes(key) && performance.now() - lostAt < LOSS_MS;
   if (!isText && !isLate) return act();
-  typedAt = timeStamp;  // the rest of a word is no key either
-  hint(isText ? "Nothing was done. After typed text keys rest for a second." : "That card does not ask you any more. Nothing was done.");
+  typedAt = hint(isText ? "Nothing was done. After typed text keys rest for a second." : "That card does not ask you any more. Nothing was done.") && timeStamp;
 });
 
 // An open sheet has the focus where a person writes, or as a whole, so that no button takes what is typed.

@@ -51,6 +51,5 @@ document.querySelector(".theme").addEventListener("change", ({ target: { value }
   else delete document.documentElement.dataset.theme;
 });
 document.addEventListener("focusin", ({ target }) => { if (target.id === "limit") target.select(); });  // a typed budget replaces the old one
-addEventListener("hashchange", openNamed);
+for (const kind of ["hashchange", "load"]) addEventListener(kind, openNamed);
 document.documentElement.classList.add("has-keys");
-openNamed();

@@ -33,7 +33,7 @@ KEYS = {
 KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
 SIGN_IN_KEYS = ("client_id", "client_secret", "scope", "port")
 MAX_PORT = 65_535
-MAX_SERVERS, MAX_FILE_BYTES = 50, 1_000_000
+MAX_SERVERS, MAX_FILE_BYTES, MAX_SHOWN_PATH = 50, 1_000_000, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def read_tool_servers(path: Path, environ: Mapping[str, str] = os.environ) -> To
             given = json.loads(file.read(MAX_FILE_BYTES))
     except (OSError, ValueError, RecursionError) as fault:
         why = fault.strerror if isinstance(fault, OSError) else f"it is no JSON{_where(fault)}"
-        raise ValueError(f"{path} cannot be read: {why}.") from None
+        named = path if len(str(path)) < MAX_SHOWN_PATH and "{" not in str(path) else "that"  # not the text of a file
+        raise ValueError(f"{named} cannot be read: {why}.") from None
     match given:
         case {"mcpServers": dict(servers)}:
             return _read_servers(path, servers, environ)
