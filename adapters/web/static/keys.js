@@ -24,11 +24,11 @@ function meantCards() {
 }
 
 /** Remember when somebody else decided such a card. */
-function noteLoss(ids) {
+function noteLoss(ids, focus) {
   const own = `by @${document.getElementById("me").defaultValue}`, said = id => document.getElementById(id)?.ariaLabel?.split(/[,·]/) ?? [];
   if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).some(part => part.trim().endsWith(own)))) return;
   lostAt = performance.now();
-  hint("That card does not ask you any more.");
+  if (ids.includes(focus)) hint("That card does not ask you any more.");
 }
 
 /** Put the focus on a card, from its beginning, or on a row. */

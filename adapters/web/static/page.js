@@ -111,7 +111,7 @@ function afterUpdate(was, { elt, form, card }) {
   const changed = [...labelsNow()].filter(([id, said]) => was.labels.get(id) !== said).pop();
   if (changed) document.getElementById("news").textContent = changed[1];
   if (elt.matches("a")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
-  else noteLoss(was.meant);
+  else noteLoss(was.meant, was.focus);
   comeBack(card || was.focus, card);
   if (form?.matches(".reply") && !document.querySelector("#told > *")) present().scrollIntoView({ block: "end" });
   else if (was.isAtEnd && changed) showNewest();
