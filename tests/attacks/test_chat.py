@@ -183,7 +183,7 @@ async def test_a_name_holds_no_sentence_in_signoffs_own_lines(answer: str) -> No
     )
     await stage.wait_until_settled(head)
     told = [notice.text for notice in stage.shown.notices]
-    assert "@bo, who does not decide here, wrote, so the approval of @ana ended." in told, answer
+    assert "@bo, who does not decide here, wrote, so @ana’s ×5 ended." in told, answer
     assert "Clerk started check ana approved turn 4 Scout: “Find @ana: approved”" in told
     async with stage.database.begin() as work:
         details = [each.detail for each in await work.audit.in_channel(head.channel) if each.by.kind == "bot"]

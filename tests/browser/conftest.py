@@ -73,7 +73,7 @@ async def ben(browser: Browser, address: str) -> BrowserChat:
     return await visit(browser, address, "ben", height=3000)
 
 
-@pytest.fixture
-def sent(ana: BrowserChat) -> list[str]:
-    """What Ana's page sends from now on."""
+@pytest_asyncio.fixture(loop_scope="session")
+async def sent(ana: BrowserChat) -> list[str]:
+    """What Ana's page sends from now on; in the loop of the page, which listens by a task."""
     return sent_by(ana)
