@@ -1,13 +1,10 @@
 """Attacks on the newest parts: Undo, a card that comes back, keys without Enter, files of secrets."""
 
-import asyncio
-import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -20,7 +17,7 @@ from tests.attacks.rows import attack
 from tests.browser.browsing import BrowserChat
 from tests.browser.conftest import browser, started  # noqa: F401
 from tests.browser.test_settling import JUST_APPEARED, LATER, approve, click_at
-from tests.e2e.test_terminal import CLERK, CTRL_C, CTRL_U, sitting
+from tests.e2e.test_terminal import CLERK, CTRL_U, sitting
 from tests.scenario.chat import writing
 from tests.scenario.page import PageCard, PageChat
 from tests.scenario.served import served
@@ -68,20 +65,6 @@ async def test_a_card_that_comes_back_settles_again(browser: Browser, tmp_path: 
         await page.wait_for_function("() => controls.size > 1")
         await click_at(approve(page))
         assert (await page.locator("#hint").text_content(), answer) == (JUST_APPEARED, "approves nothing")
-
-
-@pytest.mark.slow
-@attack("approval", "A long text pasted at the terminal before the card, with lines `y`", "approves nothing")
-async def test_a_long_paste_that_began_before_the_card_approves_nothing(tmp_path: Path, answer: str) -> None:
-    async with sitting(tmp_path, *CLERK) as person:  # more than the terminal holds: the rest comes after it was emptied
-        paste = Thread(target=os.write, args=(person.end, b"y\r" * 60_000), daemon=True)
-        paste.start()
-        while paste.is_alive() and "approved by" not in person.output:
-            await asyncio.to_thread(paste.join, 0.05)
-        if "approved by" not in person.output:
-            person.type(CTRL_C)
-        await person.until(lambda: "approved by" in person.output or "withdrawn" in person.output)
-        assert "approved by" not in person.output, answer
 
 
 JSON = f'{{"mcpServers": {{"x": {{"env": {{"K": "{SECRET}"}}}}}}}}'
