@@ -248,4 +248,4 @@ async def test_an_argument_reads_in_the_browser_as_it_was_written(ana: BrowserCh
     card = await ana.asks("write_to_file")
     await card.article.get_by_text("Thoughts and arguments").click()
     assert await card.article.locator(".why dd pre").first.evaluate("element => element.innerText") == text
-    assert await card.article.locator(".given dd code").first.evaluate("element => element.innerText") == "a  b.txt"
+    assert await card.article.locator(".why dd code").first.evaluate("element => element.innerText") == "a  b.txt"
