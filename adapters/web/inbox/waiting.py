@@ -20,7 +20,6 @@ from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES
-from agent_core.model.files import FileEntry
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
@@ -135,7 +134,6 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         running=present.running,
         most_running=MAX_RUNNING,
         newly_finished=newly_finished,
-        newest_files={agent.id: await _newest_file(workspace, agent) for agent in ended},
         ended=ended,
         at_work=count_at_work(census) if may_stop_all(person) else 0,
         unread=len(agents) - len(listed),
@@ -148,12 +146,6 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     if opened and opened.turn:
         await workspace.record_showings(request, [(opened.agent.channel, opened.turn)])
     return response
-
-
-async def _newest_file(workspace: WebContext, agent: Agent) -> FileEntry | None:
-    """What the agent wrote last."""
-    files = await workspace.views.files(agent.channel, agent.id)
-    return max(files, key=lambda each: each.changed_at, default=None)
 
 
 async def approve_selected(workspace: WebContext, request: web.Request) -> web.Response:
