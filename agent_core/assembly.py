@@ -28,6 +28,7 @@ from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
 from agent_core.model.ids import new_id
 from agent_core.model.records.deletion import KEEP_ALL, Retention
+from agent_core.model.schedule import MOST_LATE
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
@@ -55,6 +56,7 @@ from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.service.memories import AgentMemories
 from agent_core.service.notifications import ChannelNotifications
 from agent_core.service.reading.views import AgentViews
+from agent_core.service.schedules import AgentSchedules
 from agent_core.service.self_review import SelfReview
 from agent_core.service.server_questions import ServerQuestions
 from agent_core.service.standing_rules import StandingRules
@@ -112,6 +114,7 @@ class CoreOptions:
     `shows_reasoning`: whether cards offer what a reasoning model wrote before its reply.
     `price_setting`, `commands_setting`: names of settings. `retention`: how long agents at rest and the log are kept.
     `undo_window`: how long an agent waits after a reply that rejected, so that it can be undone.
+    `most_late`: a run of a schedule that is later than this, after downtime, is left out.
     `extensions`: hooks around every command, observers of turns, and lines for the standing prompt.
     """
 
@@ -129,6 +132,7 @@ class CoreOptions:
     secrets: Secrets = NO_SECRETS
     retention: Retention = KEEP_ALL
     undo_window: timedelta = UNDO_WINDOW
+    most_late: timedelta = MOST_LATE
     extensions: Extensions = NO_EXTENSIONS
 
 
@@ -285,6 +289,7 @@ class _Foundation:
             clock=ports.clock,
             ledger=self.ledger,
             engine=self.engine,
+            most_late=options.most_late,
         )
 
     def retention(self, service: AgentService) -> RetentionJob:
@@ -345,4 +350,5 @@ class _Foundation:
             decisions=decisions,
             server_questions=questions,
             forks=AgentForks(**saving, workspaces=self.ports.workspaces, limits=self.options.limits),
+            schedules=AgentSchedules(**saving),
         )

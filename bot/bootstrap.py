@@ -7,6 +7,7 @@ import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from adapters.typed.actions import ActionDispatcher
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
 from adapters.typed.policies import ChannelPolicyCommands
+from adapters.typed.schedule_commands import ScheduleCommands
 from adapters.typed.standing_rules import RuleCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.capabilities.models.capability import wanted_profile
@@ -85,6 +87,7 @@ class Signoff:
                 memories=core.memories,
                 notifications=NotificationCommands.of(core.notifications, core.loop.surfaces.values()),
                 rules=RuleCommands(rules=core.rules, views=core.views),
+                schedules=ScheduleCommands(schedules=core.service.schedules),
                 channel_policy=ChannelPolicyCommands(
                     settings=core.agent_settings, surfaces=notifications_of(core.loop.surfaces.values())
                 ),
@@ -294,6 +297,7 @@ def _options(settings: Settings, capabilities: Capabilities) -> CoreOptions:
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
         extensions=with_tool_servers(capabilities.extensions, capabilities.servers, settings),
+        most_late=timedelta(hours=settings.schedule_late_hours),
         retention=Retention(history_days=settings.history_days, audit_days=settings.audit_days),
     )
 

@@ -98,6 +98,12 @@ class RunningSettings(SettingsGroup):
         unset="agents are kept for ever",
         example="365",
     )
+    schedule_late_hours: Annotated[int, Field(ge=0, le=720)] = setting(
+        24,
+        "A run of a schedule that was due while Signoff did not run begins at its start, if it is at most this many "
+        "hours late. A later one is left out, and the thread says so.",
+        example="4",
+    )
     audit_days: Days | None = setting(
         None,
         "Signoff deletes entries of the decision log after this many days, also those of agents that still exist.",

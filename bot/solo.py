@@ -361,6 +361,8 @@ async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: 
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
     streams.say(f"{text}\n{_model(terminal, known)}")
+    if known.status.kind == "finished" and known.schedule and known.schedule.is_due(terminal.core.clock.now()):
+        return await terminal.core.service.schedules.act(known.id, "now", origin)
     return await terminal.core.service.lifecycle.resume(known.id, origin) if known.is_at_rest else known
 
 

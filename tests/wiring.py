@@ -6,6 +6,7 @@ from adapters.typed.actions import ActionDispatcher
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands, notifications_of
 from adapters.typed.policies import ChannelPolicyCommands
+from adapters.typed.schedule_commands import ScheduleCommands
 from adapters.typed.standing_rules import RuleCommands
 from agent_core.service.agents import AgentService
 from agent_core.service.creating.creation import CreationLimits
@@ -23,6 +24,7 @@ def actions_of(stage: Stage) -> ActionDispatcher:
             memories=stage.memories,
             notifications=NotificationCommands.of(stage.notifications, stage.loop.surfaces.values()),
             rules=RuleCommands(rules=stage.rules, views=stage.views),
+            schedules=ScheduleCommands(schedules=stage.service.schedules),
             channel_policy=ChannelPolicyCommands(
                 settings=stage.agent_settings, surfaces=notifications_of(stage.loop.surfaces.values())
             ),

@@ -16,8 +16,8 @@ from adapters.typed.typed_text import TypedText
 from agent_core.errors import CommandError, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.origin import Origin
-from agent_core.model.reply_meaning import ReplyMeaning
 from agent_core.model.turn import SeenProposal
+from agent_core.text.reply_meaning import ReplyMeaning
 
 SEEN_NOTHING = SeenProposal(hashes=())  # what is said with it decides on no proposal
 Sign: TypeAlias = Literal["kept", "decided", "asked"]

@@ -34,9 +34,9 @@ from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Origin
-from agent_core.model.reply_meaning import ReplyMeaning, is_question
 from agent_core.model.turn import SeenProposal, Turn
 from agent_core.service.reading.views import AgentViews
+from agent_core.text.reply_meaning import ReplyMeaning, is_question
 
 DONE, STOPPED = 0, 3
 ONE_KEYS = {"proposed": "ynesvx?", "interrupted": "risvx?"}  # by the turn's state: those that answer without Enter

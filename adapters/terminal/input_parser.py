@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from adapters.typed.command_lines import is_thread_command
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
-from agent_core.model.reply_meaning import is_agreement, is_question
+from agent_core.text.reply_meaning import is_agreement, is_question
 
 Key: TypeAlias = Literal["reject", "edit", "review", "view", "stop", "help"]
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}

@@ -19,11 +19,11 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import NO_LIMITS, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Origin
-from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked, StepRejected
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
+from agent_core.text.reply_meaning import ReplyMeaning, meaning_of
 
 MAX_SHOWN_WORD = 40
 SLASH_COMMAND = re.compile(r"/agent\b", re.IGNORECASE)
@@ -48,6 +48,7 @@ HELP = HelpText(
         ("!budget", "what was spent; !budget 5 sets its limit, channel 20 that of all agents here"),
         ("!policy", "who approves, what asks; also free CLASS, ask CLASS, two CLASS; !policy channel is for all here"),
         ("!rules", "what always or never runs; also allow, never, revoke"),
+        ("!schedule", "when it works by itself; also every day at 9:00, pause, now, delete, list"),
         ("!memory", "its memory; also search, add, forget, export"),
         ("!tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also allow HOST, deny HOST, clear"),

@@ -8,7 +8,7 @@ from agent_core.model.draft import MAX_MODEL_CHARACTERS
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
 ThreadVerb: TypeAlias = Literal[
-    "goals", "model", "budget", "policy", "rules", "memory", "export", "audit", "fork", ChannelVerb
+    "goals", "model", "budget", "policy", "rules", "memory", "schedule", "export", "audit", "fork", ChannelVerb
 ]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 CHANNEL_POLICY = (
@@ -23,6 +23,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
     "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
+    "schedule": r"(every|set)\s|(pause|resume|now|delete|list)\s*$|[\d*/,-]+(\s+\S+){4}",
     "export": r"(?!)",
     "audit": r"channel\s*$",
     "fork": r"(real|\d+)(?!\S)",
@@ -39,8 +40,8 @@ def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
 
 
 def is_about_channel(verb: str, said: str) -> bool:
-    """Whether it is `policy channel …`, which names no agent."""
-    return verb == "policy" and first_word(said)[0] == "channel"
+    """Whether it is `policy channel …` or `schedule list`, which name no agent."""
+    return (verb, first_word(said)[0]) in (("policy", "channel"), ("schedule", "list"))
 
 
 def is_channel_policy(said: str) -> bool:
@@ -56,6 +57,8 @@ def is_thread_command(line: str) -> bool:
     word, rest = first_word(line)
     if word == "model" and rest:
         return begins_thread_command("model", rest) and (rest.casefold() == "default" or _is_plain_model_line(line))
+    if word == "schedule":  # "schedule every day a meeting" is for the agent
+        return False
     return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
 
 

@@ -15,10 +15,10 @@ from adapters.typed.command_lines import ChannelVerb, ThreadVerb, is_about_chann
 from adapters.typed.form_values import dollars, model_name
 from adapters.typed.notification_commands import NotificationCommands
 from adapters.typed.policies import ChannelPolicyCommands, set_policy
+from adapters.typed.schedule_commands import ScheduleCommands
 from adapters.typed.settings_file import FILENAME, settings_text
-from adapters.typed.site_settings import set_sites
 from adapters.typed.standing_rules import RuleCommands
-from adapters.typed.tool_settings import set_tools
+from adapters.typed.tool_settings import set_sites, set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
@@ -71,18 +71,20 @@ class ManagementCommands:
     notifications: NotificationCommands
     channel_policy: ChannelPolicyCommands
     rules: RuleCommands
+    schedules: ScheduleCommands
     uploads: FileUploads
     forks: AgentForks
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
         match verb:
-            case "policy" if is_about_channel(verb, said):
+            case "policy" | "schedule" if is_about_channel(verb, said):
                 return await self.run_on_channel(verb, said, origin)
             case "goals" | "model" | "budget" | "policy":
                 return await self._show_or_set(verb, agent, said.strip(), origin)
-            case "rules":
-                return _wanted(await self.rules.run(agent, said.strip(), origin))
+            case "rules" | "schedule":
+                told = await (self.rules if verb == "rules" else self.schedules).run(agent, said.strip(), origin)
+                return _wanted(told)
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
             case "export":
@@ -94,9 +96,13 @@ class ManagementCommands:
             case _:
                 return await self.run_on_channel(verb, said, origin)
 
-    async def run_on_channel(self, verb: ChannelVerb | Literal["policy"], said: str, origin: Origin) -> Answer:
+    async def run_on_channel(
+        self, verb: ChannelVerb | Literal["policy", "schedule"], said: str, origin: Origin
+    ) -> Answer:
         """Run a command about the channel, which may have no agent yet. `policy` begins with `channel`."""
         match verb:
+            case "schedule":
+                return _wanted(await self.schedules.list_all(origin))
             case "policy":
                 return _wanted(await self.channel_policy.run(first_word(said)[1].strip(), origin))
             case "sites":

@@ -88,7 +88,7 @@ class NotificationCommands:
                 after = tuple(_durations(rest))
                 return lambda present: replace(present, after=after)
             case "quiet" if rest:
-                quiet = _quiet_hours(rest)
+                quiet = quiet_hours(rest, HOW_REMINDERS)
                 return lambda present: replace(present, quiet=quiet)
             case "weekends" if rest.casefold() in ON_OFF:
                 return lambda present: replace(present, weekends=ON_OFF[rest.casefold()])
@@ -183,7 +183,8 @@ def _durations(said: str) -> list[timedelta]:
     return durations
 
 
-def _quiet_hours(said: str) -> QuietHours | None:
+def quiet_hours(said: str, how: str) -> QuietHours | None:
+    """The quiet hours `18:00-08:00`, or None for `off`; raise InvalidInput with the sentence `how`."""
     if said.casefold() == "off":
         return None
     found = QUIET.fullmatch(said.strip())
@@ -192,5 +193,5 @@ def _quiet_hours(said: str) -> QuietHours | None:
     except ValueError:
         begins = ends = None
     if begins is None or ends is None:
-        raise InvalidInput({"reminders": HOW_REMINDERS})
+        raise InvalidInput({"quiet": how})
     return QuietHours(begins=begins, ends=ends)

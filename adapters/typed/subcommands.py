@@ -46,10 +46,11 @@ HELP = HelpText(
             "who may approve, what asks; also free CLASS, ask CLASS; policy channel is for all here",
         ),
         ("/agent rules NAME", "what always or never runs"),
-        ("/agent memory NAME", "its memory; also search, add, forget, export"),
-        ("/agent sites", "the sites agents here may reach; also allow HOST, deny HOST, clear"),
-        ("/agent tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),
-        ("/agent reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
+        ("/agent schedule NAME", "when it works by itself; also list"),
+        ("/agent memory NAME", "its memory"),
+        ("/agent sites", "the sites agents here may reach"),
+        ("/agent tools", "what plugins and servers add here"),
+        ("/agent reminders", "when agents here remind people"),
         ("/agent notify me", "sends you what waits here by direct message; notify off ends that"),
         ("/agent export NAME", "its ai_settings.yaml"),
         ("/agent audit", "the decision log of this channel; NAME for one agent, even a deleted one"),
@@ -220,7 +221,9 @@ async def grant_to_agent(
     if wanted.verb == "audit":
         return await commands.audit(wanted.text, origin), None
     if is_about_channel(wanted.verb, wanted.text):
-        return await commands.run_on_channel("policy", wanted.text, origin), None
+        return await commands.run_on_channel(
+            cast("Literal['policy', 'schedule']", wanted.verb), wanted.text, origin
+        ), None
     if wanted.verb in get_args(ChannelVerb):
         return await commands.run_on_channel(cast("ChannelVerb", wanted.verb), wanted.text, origin), None
     agent, said = await agent_of_thread_command(commands.views, origin.channel, wanted)

@@ -21,6 +21,7 @@ from adapters.web.pages.glance import GlancePages
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.schedule_page import SchedulePage
 from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.render import page
@@ -60,6 +61,7 @@ class GetRoutes:
             *ChannelPolicyPage(self.workspace).get_routes(),
             *ToolPage(self.workspace).get_routes(),
             *RulesPage(self.workspace).get_routes(),
+            *SchedulePage(self.workspace).get_routes(),
             *SearchPages(self.workspace).routes(),
             *PromptPage(self.workspace).get_routes(),
         ]

@@ -10,6 +10,7 @@ from aiohttp import web
 from adapters.screens.ui_text import deleted_text
 from adapters.typed.actions import FormInput
 from adapters.typed.form_values import FormValues, dollars, draft_of, effort_of, model_name
+from adapters.typed.schedule_commands import wanted_of
 from adapters.typed.settings_file import FILENAME
 from adapters.typed.typed_text import typed
 from adapters.web import identity
@@ -33,6 +34,7 @@ from adapters.web.pages.form_pages import (
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.schedule_page import SchedulePage
 from adapters.web.pages.tools import ToolPage
 from adapters.web.render import agent_path, channel_path, page
 from adapters.web.requests import (
@@ -50,9 +52,10 @@ from adapters.web.theme import remember_theme, theme_of
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.ids import TurnId
-from agent_core.model.origin import ChannelScope
-from agent_core.model.reply_meaning import ReplyMeaning
+from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.turn import SeenProposal
+from agent_core.service.schedules import WantedSchedule
+from agent_core.text.reply_meaning import ReplyMeaning
 
 MAX_CREATED_A_MINUTE = 30
 # The switch beside the reply box; without it, a reply is a note.
@@ -99,6 +102,7 @@ class PostRoutes:
             *ChannelPolicyPage(self.workspace).post_routes(),
             *ToolPage(self.workspace).post_routes(),
             *RulesPage(self.workspace).post_routes(),
+            *SchedulePage(self.workspace).post_routes(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:
@@ -164,9 +168,23 @@ class PostRoutes:
             raise NotPossible(
                 f"{MAX_CREATED_A_MINUTE} agents were made within a minute. Wait a minute, then try again."
             )
+        wanted = await self._read_schedule(form, origin)
         agent = await self.workspace.service.lifecycle.create(draft_of(form), origin)
+        if wanted:
+            await self.workspace.service.schedules.set(agent.id, wanted, origin)
         self.created.append(now)
         return redirect_to(agent_path(agent))
+
+    async def _read_schedule(self, form: FormValues, origin: Origin) -> WantedSchedule | None:
+        """The schedule that the form for a new agent has, if any; raise InvalidInput for its one field."""
+        if not (line := form.get("schedule", "").strip()):
+            return None
+        try:
+            wanted = wanted_of(line)
+            await self.workspace.service.schedules.preview(wanted, origin)
+        except InvalidInput as wrong:
+            raise InvalidInput({"schedule": str(wrong)}) from None
+        return wanted
 
     async def start_tour(self, request: web.Request) -> web.StreamResponse:
         """Create the agent that gives the tour of demo mode, and show its thread."""

@@ -9,6 +9,7 @@ The process may end after any step: the saved state determines the next step.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from cachetools import LRUCache
 
@@ -19,15 +20,17 @@ from agent_core.loop.card_checks import CardCheck
 from agent_core.loop.claim import AgentClaim, Draining, Fence
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.notifying import WaitNotifier
+from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.think_step import ThinkStep
 from agent_core.loop.thread_presenter import ThreadPresenter
-from agent_core.loop.transitions import pause
+from agent_core.loop.transitions import end_run, pause, run_due, why_run_ends
 from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.origin import SurfaceName
+from agent_core.model.schedule import MOST_LATE
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Engine
@@ -40,7 +43,10 @@ MAX_REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLoop:
-    """Advances agents. Keeps no state between calls: the status of each agent is in the database."""
+    """Advances agents. Keeps no state between calls: the status of each agent is in the database.
+
+    `most_late`: a run of a schedule that is later than this, after downtime, is only said.
+    """
 
     database: Database
     proposer: Proposer
@@ -49,6 +55,7 @@ class AgentLoop:
     clock: Clock
     ledger: BudgetLedger
     engine: Engine
+    most_late: timedelta = MOST_LATE
     draining: Draining = field(default_factory=Draining)
     _last_fences: LRUCache[AgentId, int] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
@@ -131,6 +138,7 @@ class AgentLoop:
                 agent = await self._answer(claim, agent, question)
             agent = await CardCheck(runner=self.runner, clock=self.clock, claim=claim).check(agent)
             while True:
+                agent = await self._follow_schedule(claim, agent)
                 await claim.surface.status(agent)
                 if self.draining.is_requested:
                     return
@@ -146,6 +154,19 @@ class AgentLoop:
                         return
         finally:
             await claim.record_shown()
+
+    async def _follow_schedule(self, claim: AgentClaim, agent: Agent) -> Agent:
+        """Begin or leave out the run that is due, and end the open one at its limits; return the agent as it is now."""
+        now = self.clock.now()
+        if agent.schedule is None or not (agent.schedule.is_due(now) or why_run_ends(agent)):
+            return agent
+
+        async def act(_work: UnitOfWork, present: Agent) -> Outcome:
+            if why := why_run_ends(present):
+                return end_run(present, why, now)
+            return run_due(present, now, self.most_late)
+
+        return (await claim.save_and_present(act)).agent
 
     async def _notify(self, claim: AgentClaim, agent: Agent) -> Agent:
         if claim.surface.notifications is None:

@@ -1,4 +1,4 @@
-"""Pure rules for each step of an agent: propose, complain, delay, conclude, pause; also exposure, recall, bills."""
+"""Pure rules for each step of an agent: propose, complain, delay, conclude, pause; exposure, recall, bills, runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall
 from agent_core.loop.turn_context import TurnContext
-from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
+from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
@@ -31,6 +31,7 @@ MAX_UNUSABLE_REPLIES = 3
 MAX_REASON_CHARACTERS = 200
 MAX_WAIT = timedelta(days=1)
 MAX_OUTAGE = timedelta(hours=1)
+LATE = timedelta(minutes=5)  # from then on people are told that a run of a schedule began late
 
 
 def propose(
@@ -164,7 +165,7 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     if finishes and isinstance(turn.result, Succeeded):
         notice = Notice.to(agent, "finished", _end_text(agent, turn.result.output), now)
         return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
-    ended = [before for before in earlier if before.state == "done"]
+    ended = [before for before in earlier if before.state == "done" and agent.is_in_run(before.number)]
     why = why_lease_ends([*ended, turn])
     going, notices = end_lease(spent, why, now) if why else (spent, ())
     return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *used_up, *notices))
@@ -288,3 +289,53 @@ def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:
 
 def _run_without_asking(agent: Agent, approved: Turn, now: datetime) -> Outcome:
     return Outcome(agent=agent.become(Acting(), now), made=approved)
+
+
+def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
+    """A run begins if one is due, or people are told that it is left out or was missed."""
+    schedule = agent.schedule
+    if schedule is None or not schedule.is_due(now):
+        return Outcome(agent=agent)
+    due, following = schedule.last_due(now), replace(agent, schedule=schedule.from_now(now))
+    if now - due > most_late:
+        text = f"Nobody ran Signoff when the run of {schedule.when(due)} was due, so it is left out."
+        return Outcome(agent=following, notices=(Notice.to(agent, "waiting", text, now),))
+    if isinstance(agent.status, Finished):
+        begun, title = agent.begin_run(due, now)
+        title += ", begun late" if now - due > LATE else ""
+        return Outcome(agent=begun, notices=(Notice.to(begun, "resumed", title, now),))
+    if schedule.is_left_out:
+        return Outcome(agent=following)
+    text = f"The run of {schedule.when(due)} is left out: {_hindrance(agent)} Runs go on when it is finished."
+    told = replace(schedule.from_now(now), is_left_out=True)
+    return Outcome(agent=replace(agent, schedule=told), notices=(Notice.to(agent, "waiting", text, now),))
+
+
+def why_run_ends(agent: Agent) -> str:
+    """Which limit of its schedule the open run has reached, once no command of it is open; "" for none."""
+    schedule, spent = agent.schedule, agent.budget.spent
+    if schedule is None or schedule.open is None or agent.is_at_rest or agent.status.kind != "thinking":
+        return ""
+    if agent.turns - schedule.open.after_turn >= schedule.turns:
+        return f"its {schedule.turns} turns"
+    if schedule.budget is not None and spent - schedule.open.spent >= schedule.budget:
+        return f"its ${schedule.budget:,.2f}"
+    return ""
+
+
+def end_run(agent: Agent, why: str, now: datetime) -> Outcome:
+    """The agent finishes, since the open run has used what it may."""
+    number = agent.schedule.runs if agent.schedule else 0
+    text = f"Run {number} of {agent.name} ended: it used {why}."
+    return Outcome(agent=agent.become(Finished(text), now), notices=(Notice.to(agent, "finished", text, now),))
+
+
+def _hindrance(agent: Agent) -> str:
+    match agent.status:
+        case Stopped(by):
+            return f"{by} stopped {agent.name}. Resume lets it go on."
+        case Paused():
+            return f"{agent.name} is paused. Resume lets it go on."
+        case _:
+            schedule = agent.schedule
+            return f"run {schedule.open.number} is still open." if schedule and schedule.open else "it is at work."

@@ -57,7 +57,7 @@ async def load_turn_context(work: UnitOfWork, agent: Agent, *, has_tools: bool =
         waiting=await work.notes.list_waiting(agent),
         own=await budget_of(work, agent),
         budget=await work.budgets.of(agent.channel),
-        circling=find_repetition(turns),
+        circling=find_repetition([turn for turn in turns if agent.is_in_run(turn.number)]),
         switches=await load_tool_switches(work, agent.channel) if has_tools else ALL_ON,
     )
 

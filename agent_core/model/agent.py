@@ -15,6 +15,7 @@ from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
 from agent_core.model.origin import Actor, ChannelScope, ThreadRef
 from agent_core.model.permissions import Lease, StandingRule
 from agent_core.model.records.notification import Notification
+from agent_core.model.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ class Agent:
     `dry_run`: commands that would change or send something are simulated; see `simulates`.
     `forked`: from where it was forked, or None.
     `archived_at`: when a person archived it, with all agents of its tree; see `is_archived`.
+    `schedule`: when it works by itself, or None.
     `read_policy`, `read_rules`: those of its channel, which are read with the agent and never saved with it.
     """
 
@@ -187,6 +189,7 @@ class Agent:
     dry_run: bool = False
     forked: Forked | None = None
     archived_at: datetime | None = None
+    schedule: Schedule | None = None
     read_policy: ChannelPolicy | None = None
     read_rules: tuple[StandingRule, ...] = ()
 
@@ -256,6 +259,11 @@ class Agent:
         return self.archived_at is not None and self.archived_at >= self.since
 
     @property
+    def scheduled_at(self) -> datetime | None:
+        """When its next run is due, if one is."""
+        return self.schedule.next_at if self.schedule else None
+
+    @property
     def is_tainted(self) -> bool:
         """Whether the agent ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
         return self.tainted or self.exposed
@@ -281,8 +289,22 @@ class Agent:
         return replace(self, fence=self.fence + 1, status=idle)
 
     def archive(self, at: datetime) -> Self:
-        """The agent at rest, archived at that time. No reminder of its present wait is due any more."""
-        return replace(self, archived_at=at, wake_at=None, reminded=MAX_REMINDERS)
+        """The agent at rest, archived at that time, its schedule paused. No reminder of its wait is due any more."""
+        schedule = replace(self.schedule, next_at=None) if self.schedule else None
+        return replace(self, archived_at=at, wake_at=None, reminded=MAX_REMINDERS, schedule=schedule)
+
+    def is_in_run(self, turn: int) -> bool:
+        """Whether the turn of this number is of the open run: each run may well repeat the one before. True without."""
+        run = self.schedule.open if self.schedule else None
+        return run is None or turn > run.after_turn
+
+    def begin_run(self, due: datetime, now: datetime) -> tuple[Self, str]:
+        """The finished agent as it thinks again, in the next run of its schedule, and the title of that run."""
+        if self.schedule is None:
+            raise ValueError("It has no schedule.")
+        schedule = self.schedule.begin(due, now, after_turn=self.turns, spent=self.budget.spent)
+        begun = replace(self.become(Thinking(), now), schedule=schedule, unusable=0, complaint="")
+        return begun, f"Run {schedule.runs} · {schedule.title(due)}"
 
     def when_called(self, notification: Notification) -> "Agent":
         """The agent in the wait that a notification is about, when that was sent."""
@@ -291,11 +313,13 @@ class Agent:
     def become(self, status: AgentStatus, at: datetime) -> Self:
         """The agent in `status` since `at`, not archived; an agent at rest loses its lease.
 
-        It has no `wake_at`, except for the first reminder where there are reminders.
+        It has no `wake_at`, except for the first reminder where there are reminders. What is finished ends its run.
         """
         changed = replace(self, status=status, since=at, wake_at=None, reminded=0, archived_at=None)
         if changed.calls_people and not changed.asks and changed.channel.has_notifications:
             changed = replace(changed, wake_at=at + FIRST_REMINDER)
+        if changed.schedule and isinstance(status, Finished):
+            changed = replace(changed, schedule=replace(changed.schedule, open=None))
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
     def pay(self, spent: Mapping[CallKind, Usage], estimated: Decimal = FREE) -> Self:

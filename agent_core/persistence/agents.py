@@ -40,6 +40,7 @@ from agent_core.persistence.tables import (
     LISTED,
     REMINDING,
     RESTING,
+    SCHEDULED,
     UNSHOWN,
     UNTOLD,
     agents,
@@ -118,6 +119,7 @@ _DUE = union(
         agents.c.surface.in_(_SURFACES),
         or_(agents.c.wake_at.is_(None), agents.c.wake_at <= bindparam("now")),
     ),
+    select(agents.c.id).where(SCHEDULED, agents.c.surface.in_(_SURFACES), agents.c.scheduled_at <= bindparam("now")),
     select(agents.c.id).where(REMINDING, agents.c.surface.in_(_SURFACES), agents.c.wake_at <= bindparam("now")),
     _agents_with(turns, UNSHOWN),
     _agents_with(notices, UNTOLD),
@@ -271,6 +273,7 @@ def _columns(agent: Agent) -> dict[str, object]:
         "since": agent.since,
         "wake_at": agent.wake_at,
         "archived_at": agent.archived_at,
+        "scheduled_at": agent.scheduled_at,
         "fence": agent.fence,
     }
 

@@ -82,6 +82,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 AWAKE = text("(status = 'thinking' OR status = 'awaiting' OR status = 'acting')")
 AT_REST = text("status IN ('paused', 'stopped', 'finished')")
 REMINDING = text("status NOT IN ('thinking', 'acting') AND thread IS NOT NULL AND wake_at IS NOT NULL")
+SCHEDULED = text("scheduled_at IS NOT NULL")
 LISTED = text("(archived_at IS NULL OR archived_at < since)")
 ARCHIVED = text("archived_at >= since")
 READ = text("is_listed")  # what people read in the decision log
@@ -110,6 +111,7 @@ agents = Table(
     Column("since", UtcDateTime, nullable=False),
     Column("wake_at", UtcDateTime),
     Column("archived_at", UtcDateTime),
+    Column("scheduled_at", UtcDateTime),
     Column("fence", Integer, nullable=False),
     Column("revision", Integer, nullable=False, default=1),
     Column("data", Text, nullable=False),
@@ -117,6 +119,7 @@ agents = Table(
     Index("agents_listed", "channel", "status", "since", "archived_at", sqlite_where=LISTED, postgresql_where=LISTED),
     Index("agents_archived", "channel", "archived_at", "since", sqlite_where=ARCHIVED, postgresql_where=ARCHIVED),
     Index("agents_reminding", "surface", "wake_at", sqlite_where=REMINDING, postgresql_where=REMINDING),
+    Index("agents_scheduled", "surface", "scheduled_at", sqlite_where=SCHEDULED, postgresql_where=SCHEDULED),
     Index("agents_in_thread", "channel", "thread"),
     Index("agents_owned", "owner", "workspace"),
     Index("agents_awake", "surface", "status", "wake_at", sqlite_where=AWAKE, postgresql_where=AWAKE),

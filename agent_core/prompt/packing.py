@@ -63,6 +63,15 @@ class Situation:
     commands_setting: str = COMMANDS_SETTING
     guidance: Sequence[str] = ()
 
+    @property
+    def run_line(self) -> str:
+        """What the model reads of the open run of its schedule, or ""."""
+        run = self.agent.schedule.open if self.agent.schedule else None
+        if run is None:
+            return ""
+        before = f"what you did up to turn {run.after_turn} was before it"
+        return f"This is run {run.number} of your schedule; {before}. Work on your goals anew, then finish."
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRoom:
@@ -189,6 +198,8 @@ def _closing_message(situation: Situation, measure: PackingLimits) -> Message:
     budget = agent.budget
     lines = [*_rest_of_newest(situation, measure), *_recalled_lines(situation.recalled, measure.recalled)]
     lines.append(f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC. This will be turn {agent.turns + 1}.")
+    if situation.run_line:
+        lines.append(situation.run_line)
     if budget.limit is not None:
         lines.append(f"You have spent ${budget.spent:.2f} of your budget of ${budget.limit:.2f}.")
     if waiting:

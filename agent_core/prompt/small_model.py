@@ -236,7 +236,7 @@ def _now(situation: Situation) -> str:
     """What was spent; and the time if goals or notes speak of time, because small models copy it into files."""
     budget, now = situation.agent.budget, f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC."
     spent = f"You have spent ${budget.spent:.2f} of ${budget.limit:.2f}." if budget.limit is not None else ""
-    return f"{now if mentions_time(situation) else ''} {spent}".strip()
+    return f"{now if mentions_time(situation) else ''} {spent} {situation.run_line}".strip()
 
 
 def _command_line(spec: CommandSpec) -> str:

@@ -86,7 +86,8 @@ def repeated_call(situation: Situation) -> CommandCall | None:
     if not situation.turns or any(note.taken_into is None for note in situation.notes):
         return None
     newest = situation.turns[-1]
-    return newest.call if isinstance(newest.result, Succeeded) else None
+    is_new = situation.agent.is_in_run(newest.number)
+    return newest.call if isinstance(newest.result, Succeeded) and is_new else None
 
 
 def matches(hints: Iterable[str], situation: Situation) -> int:

@@ -15,7 +15,6 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import MAX_NOTE_CHARACTERS, Note, Notice
 from agent_core.model.origin import Origin
 from agent_core.model.records.audit import AuditEntry
-from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn, Undo
 from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
@@ -32,9 +31,11 @@ from agent_core.service.decisions import (
 from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.lifecycle import AgentLifecycle
+from agent_core.service.schedules import AgentSchedules
 from agent_core.service.server_questions import ServerQuestions
 from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases
+from agent_core.text.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.toolset.registry import Commands
 
 UNDO_WINDOW = timedelta(seconds=10)
@@ -307,6 +308,7 @@ class AgentService:
     decisions: AgentDecisions
     server_questions: ServerQuestions
     forks: AgentForks
+    schedules: AgentSchedules
 
 
 def _usable_text(text: str) -> str:

@@ -193,12 +193,12 @@ class AgentLifecycle(TransactionalService):
         return await self._erase(deleted.with_files(sizes))
 
     async def delete_at_rest(self, agent: Agent, before: datetime, by: Actor) -> bool:
-        """Delete the agent like `delete`, if it and all its helpers are at rest since before that time."""
+        """Delete the agent like `delete`, if it and its helpers rest since before that time and no run comes."""
 
         async def act(work: UnitOfWork) -> Deleted | None:
             present = await work.agents.get(agent.channel, agent.id)
             family = (present, *await list_helpers_below(work, present))
-            if not all(each.is_at_rest and each.since < before for each in family):
+            if present.scheduled_at or not all(each.is_at_rest and each.since < before for each in family):
                 return None
             days = (self.clock.now() - present.since).days
             left = f"history, memory and files, at rest for {counted(days, 'day')}"

@@ -53,6 +53,7 @@ class StageOptions(TypedDict, total=False):
     retention: Retention
     secrets: Secrets
     undo_window: timedelta
+    most_late: timedelta
 
 
 class Stage(Core):

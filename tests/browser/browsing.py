@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from agent_core.model.reply_meaning import meaning_of
+from agent_core.text.reply_meaning import meaning_of
 from tests.patience import PATIENCE_SECONDS
 
 FAST_CLOCK = "{ const now = performance.now.bind(performance); performance.now = () => 1000 * now(); }"

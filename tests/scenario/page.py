@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
-from agent_core.model.reply_meaning import meaning_of
+from agent_core.text.reply_meaning import meaning_of
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import free_fields, times_in
 from tests.scenario.page_forms import sent

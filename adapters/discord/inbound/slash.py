@@ -54,6 +54,7 @@ TEXT_HINTS: dict[ThreadVerb, str] = {
     "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
     "policy": "approvers owner, free, ask or two CLASSES; channel for all agents here. Leave empty to show it.",
     "rules": "allow COMMAND, never COMMAND or revoke ID. Leave empty to list what always or never runs.",
+    "schedule": "every weekday at 9:00, a cron line, pause, resume, now, delete or list. Leave empty to show it.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
     "reminders": "call @PEOPLE, after 5m 4h, backup @PEOPLE after 8h, pause 24h, quiet 18:00-08:00, zone NAME.",
     "notify": "me, or off. Leave empty to see whether you get direct messages.",

@@ -31,7 +31,8 @@ class AgentArchive(TransactionalService):
             at = max(self.clock.now(), *(each.since for each in (agent, *helpers)))
             for helper in helpers:
                 work.agents.save(helper.archive(at))
-            self.announce(work, agent, "changed", f"archived by {origin.by}. Resume brings it back.")
+            paused = " Its schedule is paused." if agent.scheduled_at else ""
+            self.announce(work, agent, "changed", f"archived by {origin.by}. Resume brings it back.{paused}")
             return agent.archive(at)
 
         return await self.change(agent_id, origin, "archived", change)

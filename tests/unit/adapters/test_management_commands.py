@@ -13,7 +13,7 @@ from adapters.typed.actions import takes_long
 from adapters.typed.answers import Answer
 from adapters.typed.command_lines import ThreadVerb, is_thread_command
 from adapters.typed.management_commands import ManagementCommands
-from adapters.typed.site_settings import set_sites, sites_text
+from adapters.typed.tool_settings import set_sites, sites_text
 from adapters.typed.typed_text import typed
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible

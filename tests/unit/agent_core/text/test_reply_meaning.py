@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.model.reply_meaning import is_agreement, meaning_of
+from agent_core.text.reply_meaning import is_agreement, meaning_of
 
 pytestmark = pytest.mark.proves("reply:agrees")
 

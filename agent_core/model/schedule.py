@@ -1,0 +1,194 @@
+"""When an agent works by itself: its schedule, the times of its runs, and the run that is open.
+
+Times follow Debian's cron over changes of the clock (https://manpages.debian.org/cron): a run at a time that does not
+exist begins right after the change, one at a time that exists twice begins once. Finer runs follow the clock.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from itertools import islice
+from typing import Self
+from zoneinfo import ZoneInfo
+
+from cron_descriptor import Options, get_description
+from cronsim import CronSim, CronSimError
+
+from agent_core.model.channel_settings import QuietHours
+from agent_core.model.origin import Actor
+
+DEFAULT_TURNS, MAX_TURNS = 20, 500
+MOST_LATE = timedelta(days=1)
+MOST_SKIPPED = 10_000  # times in the quiet hours, before a schedule counts as one that never runs
+DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+EVERY_MINUTES, EVERY_HOURS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30), (1, 2, 3, 4, 6, 8, 12)
+PHRASE = re.compile(
+    r"every\s+(?:(?P<number>\d{1,2})\s+)?(?P<unit>minutes?|hours?|days?|weekdays?|weekends?|(?:"
+    + "|".join(DAYS)
+    + r")s?)(?:\s+at\s+(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>am|pm)?)?",
+    re.IGNORECASE,
+)
+HOW = (
+    "Write every day, every weekday, every Monday … at 9:00, every hour, every 15 minutes, or a cron line such as "
+    "0 9 1 * * (minute, hour, day of the month, month, day of the week)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that has not ended: its number, the time for which it was due, and what the agent had done before it.
+
+    `after_turn`: the number of the last turn before. `spent`: the agent's spending before, in US dollars.
+    """
+
+    number: int
+    due: datetime
+    after_turn: int
+    spent: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When an agent's runs begin, and the most that each may take.
+
+    `cron`: five fields as in crontab(5), read in the time zone `zone`. `quiet`: no run begins in these hours there.
+    `turns`, `budget`: a run ends after so many turns, or when it has spent so many US dollars.
+    `next_at`: when the next run is due, None while the schedule is paused.
+    `runs`, `last_at`: how many runs have begun, and when the last one did. `open`: the run that has not ended.
+    `is_left_out`: people were told that a run was left out, and none has begun since.
+    """
+
+    cron: str
+    zone: str = "UTC"
+    by: Actor
+    turns: int = DEFAULT_TURNS
+    budget: Decimal | None = None
+    quiet: QuietHours | None = None
+    next_at: datetime | None = None
+    runs: int = 0
+    last_at: datetime | None = None
+    open: Run | None = None
+    is_left_out: bool = False
+
+    @property
+    def words(self) -> str:
+        """The times in words, with the time zone: `At 09:00, Monday through Friday (Europe/Vienna)`."""
+        quiet = f", not from {self.quiet.begins:%H:%M} to {self.quiet.ends:%H:%M}" if self.quiet else ""
+        return f"{_in_words(self.cron)}{quiet} ({self.zone})"
+
+    @property
+    def limits(self) -> str:
+        """The most that a run may take, in words."""
+        dollars = f" or ${self.budget:,.2f}" if self.budget is not None else ""
+        return f"A run ends after {self.turns} turns{dollars} at the latest."
+
+    def times(self, after: datetime) -> Iterator[datetime]:
+        """The times after that one at which runs are due, in UTC; none if all of the next 10,000 are quiet hours."""
+        return self._outside_quiet(CronSim(self.cron, after.astimezone(ZoneInfo(self.zone))))
+
+    def last_due(self, now: datetime) -> datetime:
+        """The latest time at which a run was due; `next_at` has come."""
+        earlier = CronSim(self.cron, now.astimezone(ZoneInfo(self.zone)), reverse=True)
+        last = next(self._outside_quiet(earlier), now)
+        return max(self.next_at or now, last) if last < now else self.next_at or now
+
+    def from_now(self, now: datetime) -> Self:
+        """The schedule with its next run after now."""
+        return replace(self, next_at=next(self.times(now), None))
+
+    def after(self, before: "Schedule | None") -> Self:
+        """The schedule in the place of another one, whose runs count on and whose open run goes on."""
+        return replace(self, runs=before.runs, last_at=before.last_at, open=before.open) if before else self
+
+    def is_due(self, now: datetime) -> bool:
+        return self.next_at is not None and self.next_at <= now
+
+    def begin(self, due: datetime, now: datetime, *, after_turn: int, spent: Decimal) -> Self:
+        """The schedule with a run that begins now. A paused one stays paused."""
+        run = Run(number=self.runs + 1, due=due, after_turn=after_turn, spent=spent)
+        begun = replace(self, runs=run.number, last_at=now, open=run, is_left_out=False)
+        return begun if self.next_at is None else begun.from_now(now)
+
+    def title(self, due: datetime) -> str:
+        """The day and time of a run: `Monday 9:00`."""
+        return f"{due.astimezone(ZoneInfo(self.zone)):%A %-H:%M}"
+
+    def when(self, at: datetime) -> str:
+        """A time in the schedule's zone, for people: `Mon 30 Nov 09:00`."""
+        return f"{at.astimezone(ZoneInfo(self.zone)):%a %-d %b %H:%M}"
+
+    def _outside_quiet(self, found: Iterator[datetime]) -> Iterator[datetime]:
+        skipped = 0
+        for at in found:
+            if self.quiet and self.quiet.end_after(at) != at:
+                skipped += 1
+                if skipped >= MOST_SKIPPED:
+                    return
+                continue
+            skipped = 0
+            yield at.astimezone(UTC)
+
+
+def next_times(schedule: Schedule, now: datetime, number: int = 3) -> tuple[datetime, ...]:
+    return tuple(islice(schedule.times(now), number))
+
+
+def cron_of(text: str) -> str:
+    """The cron line that a phrase stands for, or the text itself if it is one; raise ValueError that says how."""
+    said = " ".join(text.split())
+    if found := PHRASE.fullmatch(said):
+        return _cron_of_phrase(found)
+    if len(said.split()) != len("mhdMw"):
+        raise ValueError(HOW)
+    try:
+        next(CronSim(said, datetime(2026, 1, 1, tzinfo=UTC)))
+    except StopIteration:
+        raise ValueError(f"{said} never comes. {HOW}") from None
+    except CronSimError as fault:
+        raise ValueError(f"{said} is no cron line: {str(fault).lower()}. {HOW}") from fault
+    return said
+
+
+def _cron_of_phrase(found: re.Match[str]) -> str:
+    unit, number = found["unit"].casefold().removesuffix("s"), int(found["number"] or 1)
+    if unit in ("minute", "hour"):
+        return _cron_of_steps(unit, number, has_time=found["hour"] is not None)
+    if found["number"]:
+        raise ValueError(HOW)
+    at = _time_of(found)
+    day = {"day": "*", "weekday": "1-5", "weekend": "0,6"}.get(unit) or str(DAYS.index(unit))
+    return f"{at.minute} {at.hour} * * {day}"
+
+
+def _cron_of_steps(unit: str, number: int, *, has_time: bool) -> str:
+    fitting = EVERY_MINUTES if unit == "minute" else EVERY_HOURS
+    if number not in fitting or has_time:
+        listed = ", ".join(map(str, fitting))
+        raise ValueError(f"Every so many {unit}s: one of {listed}, and without a time, so that each day is the same.")
+    step = "*" if number == 1 else f"*/{number}"
+    return f"{step} * * * *" if unit == "minute" else f"0 {step} * * *"
+
+
+def _time_of(found: re.Match[str]) -> time:
+    """The time of day of a phrase; raise ValueError if it has none."""
+    if found["hour"] is None:
+        raise ValueError(f"At what time? As in: every {found['unit']} at 9:00.")
+    hour, half = int(found["hour"]), (found["half"] or "").casefold()
+    if half:
+        if not 1 <= hour <= 12:
+            raise ValueError(HOW)
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    try:
+        return time(hour, int(found["minute"] or 0))
+    except ValueError as fault:
+        raise ValueError(HOW) from fault
+
+
+@lru_cache(256)
+def _in_words(cron: str) -> str:
+    options = Options()
+    options.use_24hour_time_format = True
+    return str(get_description(cron, options))
