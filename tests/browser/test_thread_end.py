@@ -106,7 +106,8 @@ async def test_a_file_that_was_chosen_stays_chosen_while_the_page_changes(
     await open_tab(ana.page, "Files")
     file = {"name": "sun.png", "mimeType": "image/png", "buffer": b"1"}
     await ana.page.get_by_label("Add files").set_input_files(file)  # type: ignore[arg-type]
-    await card.press("Approve")
+    await card.press("Approve")  # closes the sheet of a phone
+    await open_tab(ana.page, "Files")
     await expect(ana.page.get_by_role("link", name="a.md", exact=True)).to_be_visible()
     await ana.page.get_by_role("button", name="Add", exact=True).click()
     await expect(ana.page.get_by_role("link", name="sun.png", exact=True)).to_be_visible()
