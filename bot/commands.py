@@ -37,7 +37,15 @@ from bot.startup import (
 )
 from bot.transfer_commands import export_data, import_data
 from bot.web import application, serve_app, waiting_application
-from bot.wiring.mcp_clients import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
+from bot.wiring.mcp_clients import (
+    Pipes,
+    mcp_routes,
+    missing_package,
+    serve_client,
+    take_pipes,
+    told_by_engine,
+    told_by_nobody,
+)
 from bot.wiring.models import Models, choose_templates
 from bot.wiring.probes import probe_application, probe_routes, waiting_probe_routes
 from bot.worker import until_one_ends, until_told, work
@@ -122,6 +130,9 @@ async def mcp(settings: Settings, _rest: Sequence[str]) -> int:
 
     If no other process works on the data folder, this one does meanwhile, and serves the pages too.
     """
+    if missing := missing_package():
+        sys.stderr.write(f"signoff mcp {missing}\n")
+        return 2
     pipes = take_pipes()
     if pipes is None:
         say(how_to_connect())

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agent_core.capabilities.declaring import Rule, SettingsGroup, refuse_if, setting
+from agent_core.capabilities.declaring import Rule, SettingsGroup, needs_extra, refuse_if, setting
 from agent_core.capabilities.setting_types import (
     LOOPBACK,
     LOWER_CASE,
@@ -53,6 +53,7 @@ class RunningSettings(SettingsGroup):
     probe_port: Annotated[int, Field(ge=1, le=65535)] | None = setting(
         None,
         "The port on which a worker answers `/livez` and `/readyz`. `web` and `run` answer them beside the page.",
+        rule="a number from 1 to 65535",
         unset="a worker listens on no port",
         example="8701",
     )
@@ -71,7 +72,7 @@ class RunningSettings(SettingsGroup):
     mcp_serve: bool = setting(
         False,
         "Other programs may make agents, read them and write to them by MCP, at /mcp beside the page. They never "
-        "decide. Requires MCP_TOKEN. `python -m bot mcp` needs neither.",
+        "decide. Requires MCP_TOKEN and the extra mcp. `python -m bot mcp` needs the extra alone.",
     )
     mcp_token: Secret = setting(
         "", "MCP clients send it as `Authorization: Bearer …`.", example="choose-32-or-more-letters-and-digits"
@@ -85,7 +86,7 @@ class RunningSettings(SettingsGroup):
     )
     database_url: str = setting(
         "",
-        "The database. SQLite allows one process; `web` and `worker` require PostgreSQL.",
+        "The database. SQLite allows one process; `web` and `worker` require PostgreSQL (extra postgres).",
         rule="the address of a SQLite file or of a PostgreSQL database",
         unset="the SQLite file signoff.db in the data folder",
         example="postgresql://signoff:password@localhost/signoff",
@@ -151,6 +152,8 @@ class RunningSettings(SettingsGroup):
         is_open = urlsplit(self.public_url).hostname not in (None, *LOOPBACK)
         refuse_if(is_open and not self.web_token, "public_url", UNGUARDED)
         refuse_if(self.mcp_serve and len(self.mcp_token) < MCP_TOKEN_LENGTH, "mcp_serve", UNGUARDED_MCP)
+        needs_extra(self.mcp_serve, "mcp_serve", "mcp", "mcp")
+        needs_extra(self.database_url.startswith("postgres"), "database_url", "psycopg", "postgres")
 
 
 class LimitSettings(SettingsGroup):

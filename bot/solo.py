@@ -70,7 +70,7 @@ class SoloOptions:
 
 def parse(argv: Sequence[str], templates: AgentTemplates = NO_TEMPLATES) -> SoloOptions:
     """Parse the command line. If it is invalid or names no template, print one line and exit with code 2."""
-    parser = _parser()
+    parser = options_parser()
     given = parser.parse_args(argv)
     if given.tour and given.dry_run:
         parser.error("the tour is no dry run: leave out one of --tour and --dry-run")
@@ -102,7 +102,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_USAGE, f"{self.prog}: {message}\n")
 
 
-def _parser() -> _Parser:
+def options_parser() -> _Parser:
     parser = _Parser(prog="signoff solo", description="Run one agent in this terminal.", allow_abbrev=False)
     parser.add_argument("--name", default="", help="the agent's name; one that is there already is resumed")
     parser.add_argument("--role", default="", help="what it is")

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from agent_core.providers.system_packages import missing_text
+
 OWN_WORDS = "own words"
 LIMITS = (("ge", "from"), ("le", "to"))
 
@@ -74,6 +76,12 @@ def refuse_if(is_wrong: object, field: str, complaint: str) -> None:
     """Refuse the value of a field that does not go with the other settings."""
     if is_wrong:
         raise own_words(complaint, field)
+
+
+def needs_extra(is_wanted: object, field: str, package: str, extra: str) -> None:
+    """Refuse a value that is wanted where the package of an extra is not installed."""
+    if is_wanted and (missing := missing_text(package, extra)):
+        raise own_words(missing, field)
 
 
 def needs_beside(settings: SettingsGroup, field: str, other: str) -> None:

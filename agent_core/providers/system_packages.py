@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 IS_CLONE = (Path(__file__).parents[2] / "pyproject.toml").is_file()  # not a package that was installed away from one
@@ -19,3 +20,12 @@ def install_command(*packages: str) -> str:
 def install_text(extra: str, *, is_clone: bool = IS_CLONE) -> str:
     """The command that installs an extra of Signoff."""
     return f"make extras EXTRAS={extra}" if is_clone else f"pip install 'signoff[{extra}]'"
+
+
+def missing_text(package: str, extra: str, *, module: str = "") -> str:
+    """What to do to have a package of an extra, to follow the name of what needs it; "" if it is installed."""
+    return (
+        ""
+        if find_spec(module or package)
+        else f"needs the package {package}: run {install_text(extra)}, then start again."
+    )

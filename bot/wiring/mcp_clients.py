@@ -22,6 +22,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.origin import ChannelScope
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.clock import Clock
+from agent_core.providers.system_packages import missing_text
 from bot.bootstrap import Signoff
 from bot.release import release
 from bot.settings import Settings
@@ -49,6 +50,11 @@ class Told:
 
     changes: Changes
     has_workers: Callable[[], bool]
+
+
+def missing_package() -> str:
+    """What to do to have the package that speaks MCP, or ""."""
+    return missing_text("mcp", "mcp")
 
 
 def take_pipes() -> Pipes | None:

@@ -9,6 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -283,8 +284,14 @@ def test_constraints_name_exact_versions_of_every_dependency_and_no_address() ->
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
     pinned = {normal(line.partition("==")[0]) for line in lines}
     project = PROJECT["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    assert {normal(re.split(r"[\[<>=]", name)[0]) for name in wanted} <= pinned
+    wanted = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    assert {normal(re.split(r"[\[<>=]", name)[0]) for name in wanted} - {"signoff"} <= pinned
+
+
+def test_every_dependency_has_an_upper_bound() -> None:
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    assert [name for name in wanted if not re.search(r"<\d|==\d|^signoff\[", name)] == []
 
 
 def normal(name: str) -> str:

@@ -19,7 +19,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "attacks.md"
 INTRODUCTION = """# Attacks that were tried
 
-Each row is a test of [`tests/attacks`](../../tests/attacks). The test carries out the attack and compares the result
+Each row is a test of `tests/attacks`. The test carries out the attack and compares the result
 with its row. `python -m tests.attacks.rows` writes this page from the tests. The attacks on the sandbox run twice: as
 root and as an ordinary user. [Security](../explanation/security.md) says who is hostile and what is not defended.
 """

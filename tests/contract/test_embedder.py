@@ -151,7 +151,7 @@ async def test_without_its_package_the_local_embedder_says_how_to_install_it(mon
     assert LocalEmbedder.is_installed()
     monkeypatch.setattr(local_embedder, "PACKAGE", "not_installed_here")
     assert not LocalEmbedder.is_installed()
-    with pytest.raises(ModelRefused, match="pip install wordllama"):
+    with pytest.raises(ModelRefused, match="make extras EXTRAS=embeddings"):
         await LocalEmbedder().embed(("a",))
 
 

@@ -73,7 +73,7 @@ class AutoGptEmbedders:
 
     async def _finish(self, plugin: AutoGptPlugin, rows: list[list[float]]) -> tuple[Vector, ...]:
         try:
-            vectors = await asyncio.to_thread(_to_unit_vectors, rows)
+            vectors = await asyncio.to_thread(unit_vectors, rows)
         except ValueError:
             plugin.leave_out(TEXT_EMBEDDING, CommandError("a vector of it is zero, or too long to be measured"))
             return ()
@@ -108,12 +108,6 @@ def checked_rows(value: object, number: int, dimension: int) -> list[list[float]
 
 def _width(rows: list[list[float]]) -> int:
     return len(rows[0]) if rows else 0
-
-
-def _to_unit_vectors(rows: list[list[float]]) -> tuple[Vector, ...]:
-    import numpy as np
-
-    return unit_vectors([np.asarray(row, dtype=np.float64) for row in rows])
 
 
 async def _is_on(plugin: AutoGptPlugin, agent: Agent) -> bool:

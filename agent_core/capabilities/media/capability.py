@@ -14,6 +14,7 @@ from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import SettingsError
 from agent_core.ports.documents import Pictures
 from agent_core.ports.media import Images, Transcriber, Voice
+from agent_core.providers.system_packages import missing_text
 from agent_core.toolset.registry import Command
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class MediaCapability(Capability):
             no_transcriber=NO_TRANSCRIBER,
             no_voice=NO_VOICE,
         )
-        return *media.commands, *VisionCommands(self.pictures, parts.metered_model, unseen).commands
+        return *media.commands, *VisionCommands(self.pictures, parts.metered_model, unseen, _no_pillow()).commands
 
     async def findings(self) -> Iterable[Finding]:
         drawn, heard, spoken = (each.label if each else "" for each in (self.images, self.transcriber, self.voice))
@@ -88,6 +89,8 @@ class MediaCapability(Capability):
         """Why agents cannot have their model look at pictures, or ""."""
         if not self.settings.has_endpoint:
             return "only a model at an endpoint can take pictures"
+        if missing := _no_pillow():
+            return missing.rstrip(".")
         if self.settings.sees is not None:
             return "" if self.settings.sees else "the operator lets no model see pictures"
         try:
@@ -103,6 +106,12 @@ class MediaCapability(Capability):
             for each in (self.images, self.transcriber, self.voice):
                 if close := getattr(getattr(each, "endpoint", None), "close", None):
                     stack.push_async_callback(close)
+
+
+def _no_pillow() -> str:
+    """Why no picture can be decoded here, or ""."""
+    missing = missing_text("pillow", "pictures", module="PIL")
+    return f"viewing pictures {missing}" if missing else ""
 
 
 def make_images(settings: MediaSettings) -> Images | None:

@@ -32,11 +32,15 @@ class PictureAndQuestion(Filename):
 
 @dataclass(frozen=True, slots=True)
 class VisionCommands:
-    """Agents whose model takes no pictures are not offered the command; `no_vision` says why."""
+    """Agents whose model takes no pictures are not offered the command; `no_vision` says why.
+
+    `no_decoder`: why no picture can be decoded here, "" if it can.
+    """
 
     pictures: Pictures
     metered_model: MeteredModel
     no_vision: str = NO_VISION
+    no_decoder: str = ""
 
     async def view_image(self, given: PictureAndQuestion, context: CommandContext) -> str:
         """Look at a picture: PNG, JPEG, GIF, WebP or BMP."""
@@ -74,7 +78,7 @@ class VisionCommands:
 
     def reason_off(self, model: str) -> str:
         """Why the command is off for agents of this model, or "" if it is on. `model` is "" for the default model."""
-        return "" if self.metered_model.takes_images(model) else self.no_vision
+        return self.no_decoder or ("" if self.metered_model.takes_images(model) else self.no_vision)
 
     @property
     def commands(self) -> tuple[Command, ...]:

@@ -13,6 +13,7 @@ from agent_core.capabilities.models.prices import Prices
 from agent_core.ports.database import Database
 from agent_core.ports.documents import Documents
 from agent_core.ports.models import Embedder, MemoryIndex
+from agent_core.providers.system_packages import install_text
 from agent_core.toolset.registry import Command
 
 
@@ -45,7 +46,7 @@ class MemoryCapability(Capability):
         if self.has_word_vectors():
             why = "local, English only"
             return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL")
-        why = "memories are found by words, not by meaning; for English, pip install wordllama"
+        why = f"memories are found by words, not by meaning; for English, {install_text('embeddings')}"
         return Finding(name="embeddings", state="off", why=why, variable="EMBEDDING_MODEL")
 
 

@@ -5,6 +5,9 @@ with the database's, and what is missing is read.
 """
 
 import asyncio
+import heapq
+import operator
+import struct
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -135,11 +138,21 @@ class DatabaseVectorIndex:
 
 
 def _nearest(ids: Sequence[MemoryId], data: bytes, vector: Vector, most: int) -> Found:
-    import numpy as np  # on first use: it takes 100 ms
-
     if not ids:
         return ()
+    try:
+        import numpy as np  # on first use: it takes 100 ms
+    except ImportError:  # it comes with the extra embeddings
+        return _nearest_without_numpy(ids, data, vector, most)
     rows = np.frombuffer(data, "<f4").reshape(len(ids), -1)
     cosines = np.einsum("ij,j->i", rows, np.frombuffer(vector, "<f4"))  # not `@`: BLAS threads would contend
     best = np.argsort(-cosines, kind="stable")[:most]
     return tuple((ids[at], float(cosines[at])) for at in best)
+
+
+def _nearest_without_numpy(ids: Sequence[MemoryId], data: bytes, vector: Vector, most: int) -> Found:
+    """The same, slower: 14 ms for 1,000 vectors of 256 coordinates, 155 ms for 2,000 of 1,536."""
+    coordinates = f"<{len(vector) // 4}f"
+    asked = struct.unpack(coordinates, vector)
+    cosines = (sum(map(operator.mul, row, asked)) for row in struct.iter_unpack(coordinates, data))
+    return tuple(heapq.nlargest(most, zip(ids, cosines, strict=True), key=lambda each: each[1]))

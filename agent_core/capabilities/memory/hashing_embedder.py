@@ -43,9 +43,7 @@ def _embed(texts: Sequence[str]) -> Embedding:
 
 
 def _row(text: str) -> Row:
-    import numpy as np
-
-    row = np.zeros(DIMENSION, np.float64)
+    row = [0.0] * DIMENSION
     for feature, frequency in Counter(_features(unicodedata.normalize("NFKC", text).casefold())).items():
         hashed = zlib.crc32(feature.encode())
         weight = (1 + math.log(frequency)) * (TRIGRAM_WEIGHT if feature.startswith("#") else 1)

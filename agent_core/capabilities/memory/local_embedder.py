@@ -19,6 +19,7 @@ from agent_core.capabilities.memory.unit_vectors import Row, or_first_axis, trun
 from agent_core.errors import ModelRefused
 from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.models import Embedding
+from agent_core.providers.system_packages import install_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,9 @@ MATRIX, MATRIX_NAME, DIMENSION = "weights/l2_supercat_256.safetensors", "embeddi
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 MAX_CHARACTERS = 32_000
 MAX_HEADER_BYTES = 1_000_000
-NOT_INSTALLED = "Memory by meaning is not installed: run `pip install wordllama`, or use another embedding model."
+NOT_INSTALLED = (
+    f"Memory by meaning is not installed: run `{install_text('embeddings')}`, or use another embedding model."
+)
 UNUSABLE = "The installed wordllama is not one that Signoff can read: run `pip install 'wordllama>=0.4,<0.5'`."
 
 

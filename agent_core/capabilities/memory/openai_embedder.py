@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -55,11 +56,6 @@ class OpenAIEmbedder(ModelEndpoint):
             vectors += self._read(answer, len(batch))
             used += self._usage(answer, batch)
         return Embedding(tuple(vectors), used)
-
-    def _new_client(self) -> Any:
-        import numpy  # noqa: F401 - slow, so it is imported in the thread that creates the client
-
-        return super(OpenAIEmbedder, self)._new_client()
 
     def price(self, usage: Usage) -> Decimal | None:
         return self.prices.of(usage, self.model)
@@ -138,13 +134,10 @@ def _in_order(items: object, count: int) -> list[object]:
 
 def _row(item: object) -> Row:
     """The coordinates of one vector, from base64 or a list; raise ValueError or TypeError if they are invalid."""
-    import numpy as np
-
-    given = getattr(item, "embedding", None)
+    given: Any = getattr(item, "embedding", None)
     if isinstance(given, str):
-        row = np.frombuffer(base64.b64decode(given, validate=True), "<f4").astype(np.float64)
-    else:
-        row = np.array(given, np.float64)
-    if row.ndim != 1 or not 0 < len(row) <= MAX_DIMENSION:
+        data = base64.b64decode(given, validate=True)
+        given = [number for (number,) in struct.iter_unpack("<f", data)] if len(data) % 4 == 0 else ()
+    if not 0 < len(given) <= MAX_DIMENSION:
         raise ValueError
-    return row
+    return [float(each) for each in given]

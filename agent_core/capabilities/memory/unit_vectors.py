@@ -1,18 +1,13 @@
-"""Truncation of texts and normalisation of vectors, shared by all embedders.
+"""Truncation of texts and normalisation of vectors, shared by all embedders."""
 
-Embedders import numpy at first use: it takes 100 ms and 11 MB, and many processes never embed a text.
-"""
-
+import math
+import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from agent_core.model.records.memory import Vector
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Row: TypeAlias = "NDArray[np.float64]"
+Row: TypeAlias = Sequence[float]
 
 
 def truncate(text: str, max_characters: int) -> str:
@@ -22,24 +17,18 @@ def truncate(text: str, max_characters: int) -> str:
 
 def unit_vectors(rows: Sequence[Row]) -> tuple[Vector, ...]:
     """The rows scaled to length 1; raise ValueError for a zero or infinite row, or rows of different lengths."""
-    import numpy as np
-
-    if not rows:
-        return ()
-    stacked = np.stack(rows)
-    with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)
-    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+    if len({len(row) for row in rows}) > 1:
         raise ValueError
-    return tuple(Vector(row.tobytes()) for row in (stacked / lengths).astype("<f4"))
+    return tuple(map(_unit_vector, rows))
 
 
 def or_first_axis(row: Row) -> Row:
     """The row, or the unit vector of the first axis for a row that is zero (a text without tokens) or not finite."""
-    import numpy as np
+    return row if 0 < math.hypot(*row) < math.inf else [1.0, *(0.0,) * (len(row) - 1)]
 
-    if np.isfinite(row).all() and row.any():
-        return row
-    axis = np.zeros_like(row)
-    axis[0] = 1
-    return axis
+
+def _unit_vector(row: Row) -> Vector:
+    length = math.hypot(*row)
+    if not 0 < length < math.inf:
+        raise ValueError
+    return Vector(struct.pack(f"<{len(row)}f", *(each / length for each in row)))

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
+from agent_core.capabilities.declaring import SettingsGroup, needs_extra, refuse_if, setting
 from agent_core.capabilities.setting_types import Secret, WebAddress
 
 OTHER_KEYS = ("x_api_key", "x_api_secret", "x_access_token")
@@ -15,7 +15,7 @@ class PostSettings(SettingsGroup):
 
     x_api_key: Secret = setting(
         "",
-        "The API key of an app on X. Agents may propose posts if all four keys are set.",
+        "The API key of an app on X. Agents may propose posts if all four keys are set. They need the extra x.",
         unset="no posts",
         example="your-api-key",
     )
@@ -44,3 +44,4 @@ class PostSettings(SettingsGroup):
             refuse_if(missing, last, f"needs {', '.join(missing)} beside it.")
         else:
             refuse_if(len(missing) < len(OTHER_KEYS), last, "is missing beside the other keys of X.")
+        needs_extra(self.has_x, "x_api_key", "tweepy", "x")

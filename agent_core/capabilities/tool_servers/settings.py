@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
+from agent_core.capabilities.declaring import SettingsGroup, needs_extra, refuse_if, setting
 from agent_core.capabilities.setting_types import Seconds, Secret
 from agent_core.capabilities.tool_servers.server_file import ToolServers
 
@@ -18,7 +18,7 @@ class ToolServerSettings(SettingsGroup):
     mcp_servers: ToolServers | None = setting(
         None,
         "A file that lists tool servers (MCP) in the form that other clients use. Their tools become commands of "
-        "agents. Programs in this file run with Signoff's own rights.",
+        "agents. Programs in this file run with Signoff's own rights. It needs the extra mcp.",
         example="/etc/signoff/mcp.json",
     )
     mcp_sign_in_key: Secret = setting(
@@ -34,3 +34,4 @@ class ToolServerSettings(SettingsGroup):
         needing = ", ".join(self.mcp_servers.with_sign_in) if self.mcp_servers else ""
         is_short = len(self.mcp_sign_in_key) < KEY_LENGTH
         refuse_if(needing and is_short, "mcp_sign_in_key", NO_SIGN_IN_KEY.format(needing))
+        needs_extra(self.mcp_servers, "mcp_servers", "mcp", "mcp")

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from agent_core.capabilities.declaring import SettingsGroup, needs_beside, setting
+from agent_core.capabilities.declaring import SettingsGroup, needs_beside, needs_extra, setting
 from agent_core.capabilities.setting_types import Names, Secret, WebAddress
 
 
@@ -47,7 +47,7 @@ class WebSettings(SettingsGroup):
     allow_search_scraping: bool = setting(
         False,
         "Agents may read the result pages of public search engines if no search service is set. This needs no "
-        "account. The engines' terms may forbid it, and they often refuse.",
+        "account. The engines' terms may forbid it, and they often refuse. It needs the extra search.",
     )
     allow_downloads: bool = setting(False, "Agents may propose to download files.")
     allow_internal_hosts: Names = setting(
@@ -76,6 +76,7 @@ class WebSettings(SettingsGroup):
         return "scraping" if self.allow_search_scraping else None
 
     def check(self) -> None:
+        needs_extra(self.search_service == "scraping", "allow_search_scraping", "ddgs", "search")
         needs_beside(self, "brave_search_url", "brave_api_key")
         needs_beside(self, "tavily_search_url", "tavily_api_key")
         needs_beside(self, "google_cse_id", "google_api_key")

@@ -208,7 +208,7 @@ QWEN = {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FALLBACK_MODEL": "qwen"}
 UNLISTED = "is not in the endpoint's list of models"
 CLOSEST = f"gpt-5.4-mni · OpenAI {UNLISTED}; closest: gpt-5.4-mini, gpt-5.4-nano, gpt-5.4"
 EXAMPLES = f"qwen · gateway.test {UNLISTED}; it has, for example: gpt-5.4, gpt-5.4-mini, gpt-5.4-nano"
-BY_WORDS = "memories are found by words, not by meaning; for English, pip install wordllama"
+BY_WORDS = "memories are found by words, not by meaning; for English, make extras EXTRAS=embeddings"
 MANY_BY_HTTP = "many workspaces by HTTP at https://s.org/slack/events, install at https://s.org/slack/install"
 MANY_BY_SOCKET = "many workspaces by Socket Mode, install at https://s.org/slack/install"
 NEWER = "postgresql://db/s, tables of version 0009, extended by a newer release: use that one soon"

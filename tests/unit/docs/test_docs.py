@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import COMMANDS
-from bot.solo import _parser
+from bot.solo import options_parser
 from docs.reference.generate import PAGE, commands_page
 from docs.reference.oversight_page import OVERSIGHT_PAGE, oversight_page
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
@@ -137,7 +137,7 @@ def test_the_table_of_attacks_is_as_the_tests_say() -> None:
 
 def test_the_command_line_is_described_whole() -> None:
     page = text_of(DOCS / "reference" / "cli.md")
-    options = set(re.findall(r"--[a-z]+", _parser().format_help()))
+    options = set(re.findall(r"--[a-z]+", options_parser().format_help()))
     assert {command for command in COMMANDS if f"| `{command}` |" not in page} == set()
     assert {option for option in options if f"| `{option}" not in page} == set()
     assert set(re.findall(r"^\| `(--[a-z]+)", page, re.MULTILINE)) == options

@@ -50,8 +50,13 @@ def exactly(number: int, of: range) -> list[MemoryId]:
     return [an_id(each) for each in sorted(of, key=lambda each: -likeness(some_vector(each), some_vector(number)))]
 
 
+@pytest.mark.parametrize("has_numpy", [True, False])
 @pytest.mark.parametrize("room", [ENOUGH, TOO_LITTLE])
-async def test_all_pages_are_searched_also_where_there_is_no_room_for_them(database: Database, room: int) -> None:
+async def test_all_pages_are_searched_also_where_there_is_no_room_for_them(
+    database: Database, room: int, has_numpy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_numpy:
+        monkeypatch.setitem(sys.modules, "numpy", None)
     index = DatabaseVectorIndex(database, max_bytes=room)
     for number in range(10, 20):
         assert await found(index, 3) == exactly(3, range(number))
