@@ -23,6 +23,7 @@ from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
 from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
 from bot.findings.mcp_clients import how_to_connect
+from bot.logs import say
 from bot.private_files import PAGE_LINK, page_key
 from bot.settings import Settings
 from bot.startup import (
@@ -32,7 +33,6 @@ from bot.startup import (
     is_stopping,
     only_engine_of_home,
     require_postgres,
-    say,
     start_process,
 )
 from bot.transfer_commands import export_data, import_data

@@ -149,7 +149,8 @@ class MeteredModel:
                 with self.telemetry.watch("model call", model=choice.model, kind=question.kind) as facts:
                     reply = await self.model.complete(question.prompt, options)
                     usage = received.priced(reply.usage)
-                    _add_facts(facts, reply, usage)
+                    name = choice.model or self.model.default_model  # known after the first call at the latest
+                    _add_facts(facts, name, reply, usage)
             except (asyncio.CancelledError, ModelError) as error:
                 if RateLimited in (type(error), type(error.__cause__)):  # a fallback model tells of it in its own error
                     self.telemetry.count_rate_limit("model")
@@ -160,7 +161,7 @@ class MeteredModel:
                     tracker.record(question.kind, received.priced(used), choice.model)
                 raise
         self.newest.fault = ""
-        tracker.record(question.kind, usage, choice.model)
+        tracker.record(question.kind, usage, reply.answered_by or name)
         redact = self.secrets.redact
         calls = tuple(replace(call, arguments=redact(call.arguments)) for call in reply.tool_calls)
         return replace(reply, text=redact(reply.text), reasoning=redact(reply.reasoning), tool_calls=calls, usage=usage)
@@ -187,10 +188,10 @@ class MeteredModel:
         return max(known) if len(known) == len(prices) else None
 
 
-def _add_facts(facts: Facts, reply: Reply, usage: Usage) -> None:
+def _add_facts(facts: Facts, model: str, reply: Reply, usage: Usage) -> None:
     facts |= {"input": usage.prompt, "cached": usage.cached, "cache_written": usage.cache_written}
     facts |= {"output": usage.completion, "reasoning": usage.reasoning, "cost": float(usage.cost)}
-    facts |= {"finish": reply.finish_reason, "answered_by": reply.answered_by}
+    facts |= {"model": model, "finish": reply.finish_reason, "answered_by": reply.answered_by}
 
 
 def _prompt_tokens(question: ModelRequest, model: ModelInUse) -> int:
