@@ -15,7 +15,7 @@ from bot.private_files import close_new_files
 from bot.release import release
 from bot.settings import Settings
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("bot")  # `__name__` is `__main__`
 
 COMMANDS = {
     "run": "everything in one process: the local workspace and the worker",
