@@ -38,7 +38,7 @@ SERVING = ("run", "web", "worker")
 SAYING = (*SERVING, "migrate")  # what these say is for a log, where that is read as JSON
 SERVING_OPTIONS = {
     "--host": "the address to listen on, in place of HOST",
-    "--port": "the port to listen on, in place of PORT; of a worker, for /livez and /readyz",
+    "--port": "the port to listen on, in place of PORT; of a worker, for probes and /metrics",
     "--home": "the data folder, in place of SIGNOFF_HOME",
 }
 WITH_OPTIONS = (

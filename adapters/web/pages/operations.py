@@ -55,6 +55,7 @@ class OperationsPage:
             measure=measure,
             today=_text(today, measure),
             bars=bars_of(spending.days, date.fromisoformat(report.today), measure),
+            most=_text(max(spending.days, key=lambda each: _value(each, measure), default=None), measure),
             whole=amount_text(sum((_value(each, measure) for each in spending.days), Decimal(0)), measure),
             by_channel=[(_channel_text(each.name), _text(each, measure)) for each in spending.channels],
             by_model=[(each.name, _text(each, measure)) for each in spending.models],
