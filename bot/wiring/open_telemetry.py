@@ -8,12 +8,14 @@ and ids as attributes. What people, models and programs wrote is not among them,
 
 import asyncio
 import hashlib
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 from opentelemetry import trace
@@ -32,7 +34,9 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status,
 from agent_core.ports.telemetry import Activity, Facts, TurnRef
 from bot.wiring.instruments import Instrument
 
-CLOSE_SECONDS = 5.0  # for the last spans; a collector that is away must not hold up the end of the process
+logging.getLogger("opentelemetry.exporter").setLevel(logging.ERROR)  # one line for a lost batch, none for each retry
+
+CLOSE_SECONDS = 3.0  # for the last spans; a collector that is away must not hold up the end of the process
 OPERATIONS: Mapping[Activity, str] = {"model call": "chat", "command": "execute_tool"}
 # https://opentelemetry.io/docs/specs/semconv/gen-ai/, for facts that have a name there
 GEN_AI = {
@@ -97,10 +101,10 @@ class Exporting:
 
     async def close(self) -> None:
         """Send what is left, within some seconds."""
-        for provider in (self.traces, self.metrics):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await asyncio.to_thread(provider.shutdown)
+        ends = (self.traces.shutdown, partial(self.metrics.shutdown, timeout_millis=CLOSE_SECONDS * 1_000))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.gather(*map(asyncio.to_thread, ends))
 
     def observe(self, instrument: Instrument, amount: float, labels: Mapping[str, str]) -> None:
         match self.instruments[instrument.name]:
