@@ -64,6 +64,8 @@ _ADD_TO_DAY = text(
     *(bindparam(name, type_=BigInteger) for name in ("cost", "tokens")),
 )
 
+_FORGET_DAYS = delete(spending_days).where(spending_days.c.day < bindparam("before"))
+
 
 def _sum_by(column: str) -> Select[Any]:
     name, cost, tokens = spending_days.c[column], func.sum(spending_days.c.cost), func.sum(spending_days.c.tokens)
@@ -96,6 +98,9 @@ class SqlChannelBudgets(SqlRepository):
         spent = {"cost": to_nanodollars(usage.cost), "tokens": usage.prompt + usage.completion}
         # after all other records, and in one order, so that no two commits wait for each other
         self._buffer.queue(_ADD_TO_DAY, {**named, **spent}, place=f"spending {channel.key} {model}")
+
+    def forget_days(self, before: str) -> None:
+        self._buffer.queue(_FORGET_DAYS, {"before": before})
 
     async def sum_days(self, since: str) -> SpendingSums:
         found: dict[str, list[Spent]] = {"day": [], "channel": [], "model": []}

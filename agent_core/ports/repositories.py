@@ -255,6 +255,9 @@ class Budgets(Protocol):
     def add_to_day(self, channel: ChannelScope, at: datetime, model: str, usage: Usage) -> None:
         """Add a usage to what the channel's agents spent on a model on that day. Causes no Conflict."""
 
+    def forget_days(self, before: str) -> None:
+        """Delete what was spent before this day. The sums of budgets stay."""
+
     async def sum_days(self, since: str) -> SpendingSums:
         """What all channels spent from this day on, with the 20 channels and models that spent most."""
 

@@ -26,6 +26,7 @@ class TurnRef:
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnRef":
+        """The reference of this turn."""
         return cls(turn.agent_id, turn.number)
 
 

@@ -66,6 +66,10 @@ async def test_spending_adds_up_by_day_by_channel_and_by_model(database: Databas
         models=(Spent("big", Decimal("0.75"), 360), Spent("small", Decimal("0.25"), 120)),
     )
     assert await sums(database, "2026-03-15") == SpendingSums()
+    async with database.begin() as work:
+        work.budgets.forget_days("2026-03-14")
+        await work.commit()
+    assert [day.name for day in (await sums(database, "2000-01-01")).days] == ["2026-03-14"]
 
 
 async def test_a_step_adds_what_it_used_of_each_model_to_its_day(database: Database) -> None:
