@@ -37,6 +37,7 @@ from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, Rehearsal, TokenCounters
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.packing import COMMANDS_SETTING
 from agent_core.prompt.profiles import ProfileName
@@ -73,6 +74,7 @@ class CorePorts:
     """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run.
 
     `engine`: makes the engine; the one of this process alone, or one that shares agents with others.
+    `telemetry`: is told what takes how long.
     `rehearsal`: the script if `model` is one; goals and models that it does not know are then refused.
     """
 
@@ -87,6 +89,7 @@ class CorePorts:
     embedder: Embedder = field(default_factory=HashingEmbedder)
     engine: EngineFactory = LocalEngine
     rehearsal: Rehearsal | None = None
+    telemetry: Telemetry = NOT_WATCHED
 
 
 CommandFactory: TypeAlias = Callable[[CommandParts], Commands]
@@ -196,6 +199,7 @@ class Core:
                 workspaces=ports.workspaces,
                 retention=options.retention,
                 list_sources=options.extensions.list_sources,
+                in_progress=lambda: engine.in_progress,
             ),
             agent_settings=foundation.agent_settings(),
             rules=foundation.rules(),
@@ -243,6 +247,7 @@ class _Foundation:
                 list_with_programs=sandbox.list_with_programs,
                 end_programs=sandbox.end_all,
                 charge_left=self.ledger.charge_left_of,
+                telemetry=ports.telemetry,
             )
         )
         self.metered_model = MeteredModel(
@@ -252,6 +257,7 @@ class _Foundation:
             effort=options.effort,
             fast_effort=options.fast_effort,
             secrets=options.secrets,
+            telemetry=ports.telemetry,
         )
         self.eraser = Eraser(database, ports.workspaces, self.memory, clock, ports.surfaces)
         self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, eraser=self.eraser)
@@ -290,6 +296,7 @@ class _Foundation:
             ledger=self.ledger,
             engine=self.engine,
             most_late=options.most_late,
+            telemetry=ports.telemetry,
         )
 
     def retention(self, service: AgentService) -> RetentionJob:
@@ -328,6 +335,7 @@ class _Foundation:
             waker=self.engine,
             clock=self.ports.clock,
             succession=Succession(self.ports.surfaces),
+            telemetry=self.ports.telemetry,
         )
         lifecycle = AgentLifecycle(
             **saving,

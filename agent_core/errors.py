@@ -125,6 +125,10 @@ class ModelUnavailable(ModelError):
         super().__init__(why)
 
 
+class RateLimited(ModelUnavailable):
+    """The endpoint's rate limit is used up; retry after `retry_after` seconds if it said so."""
+
+
 class ModelRefused(ModelError):
     """The endpoint will not answer, even on a retry, because of a wrong key or an unknown model, for example."""
 

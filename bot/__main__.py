@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from agent_core.errors import SettingsError
 from bot import settings as settings_module
 from bot.findings.mcp_clients import how_to_connect
-from bot.logs import configure
+from bot.logs import Format, Redacting, configure
 from bot.private_files import close_new_files
 from bot.release import release
 from bot.settings import Settings
+
+logger = logging.getLogger("bot")  # `__name__` is `__main__`
 
 COMMANDS = {
     "run": "everything in one process: the local workspace and the worker",
@@ -32,9 +35,10 @@ COMMANDS = {
 }
 RUN_ON = ("run", "web", "worker", "mcp")  # until they are told to end
 SERVING = ("run", "web", "worker")
+SAYING = (*SERVING, "migrate")  # what these say is for a log, where that is read as JSON
 SERVING_OPTIONS = {
     "--host": "the address to listen on, in place of HOST",
-    "--port": "the port to listen on, in place of PORT; of a worker, for /livez and /readyz",
+    "--port": "the port to listen on, in place of PORT; of a worker, for probes and /metrics",
     "--home": "the data folder, in place of SIGNOFF_HOME",
 }
 WITH_OPTIONS = (
@@ -57,17 +61,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = given[0] if given and given[0] in WITH_OPTIONS else _parser().parse_args(given).command
     try:
         settings = settings_module.load({**os.environ, **variables_of_line(given)})
-        configure(settings.log_level, settings.log_format, settings.secrets)
+        configure(settings.log_level, settings.log_format, settings.secrets, says=name in SAYING)
+        if name in SERVING:
+            facts = {"version": release(), "command": name, "settings": settings_module.digest(settings)}
+            logger.info("signoff starts", extra=facts)
         if name in ("worker", "solo", "mcp"):  # the others print the doctor's report, which has these
             for unread, right in settings_module.unread_names().items():
-                print(settings_module.unread_text(unread, right), file=sys.stderr)
+                _warn(settings_module.unread_text(unread, right), settings.log_format)
         return asyncio.run(_command(name, settings, given[1:]))
     except SettingsError as error:
-        print(f"Signoff did not start. {error}", file=sys.stderr)
+        _warn(f"Signoff did not start. {error}", settings_module.wanted_log_format(), logging.ERROR)
         return 2
     except KeyboardInterrupt:
-        print(file=sys.stderr)  # else the shell's prompt stands behind ^C
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # else the shell's prompt stands behind ^C
         return 130
+
+
+def _warn(text: str, log_format: Format, level: int = logging.WARNING) -> None:
+    """Print a sentence, or log it where lines are read as JSON; the settings may not be known yet."""
+    if log_format == "text":
+        print(text, file=sys.stderr)
+        return
+    if not any(isinstance(each, Redacting) for each in logging.getLogger().handlers):
+        configure("INFO", log_format)
+    logger.log(level, "%s", text)
 
 
 async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:

@@ -51,10 +51,12 @@ from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
+from bot.wiring.metrics import PrometheusMeters
 from bot.wiring.models import Models, choose_templates
 from bot.wiring.plugins import load_all_plugins
+from bot.wiring.telemetry import make_telemetry
 from bot.wiring.tool_servers import serve_core, with_tool_servers
-from bot.wiring.workspaces import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
+from bot.wiring.workspaces import EXAMPLE_DATABASE, check_storage, find_workspaces_fault, make_workspaces
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -65,13 +67,14 @@ WHAT_IS_REFUSED = "Check user, password, database and options in DATABASE_URL."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signoff:
-    """All assembled parts of one process."""
+    """All assembled parts of one process. `meters`: what Prometheus may scrape; None where nothing is served."""
 
     settings: Settings
     models: Models
     core: Core
     broadcast: Broadcast
     platforms: Sequence[WiredPlatform] = ()
+    meters: PrometheusMeters | None = None
 
     @property
     def actions(self) -> ActionDispatcher:
@@ -130,6 +133,8 @@ async def assemble(
     database, clock = SqlDatabase(settings.database_url), SystemClock()
     broadcast = NO_BROADCAST if settings.sqlite_file else _broadcast(settings, clock)
     async with AsyncExitStack() as stack:
+        meters = PrometheusMeters() if with_platforms else None
+        telemetry = make_telemetry(settings, clock, stack, meters)
         stack.push_async_callback(database.close)
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
@@ -137,37 +142,46 @@ async def assemble(
         stack.push_async_callback((plugins := await load_all_plugins(settings, clock)).close)
         stack.push_async_callback((capabilities := Capabilities.of(settings, plugins, clock)).close)
         await capabilities.open()
-        parts = _platform_parts(settings, models, database, workspaces, clock, broadcast)
-        platforms = wire_platforms(settings, parts, stack) if with_platforms else []
-        ports = CorePorts(
+        parts = PlatformParts(
             database=database,
-            model=models.model,
-            index=models.index,
-            surfaces=(*surfaces, *(platform.surface for platform in platforms)),
             workspaces=workspaces,
-            sandbox=capabilities.programs.sandbox,
             clock=clock,
-            tokens=models.tokens,
-            embedder=models.embedder,
-            engine=LocalEngine if is_alone or settings.sqlite_file else _job_queue(settings),
-            rehearsal=models.rehearsal,
+            model=models.model,
+            broadcast=broadcast,
+            templates=choose_templates(settings),
+            telemetry=telemetry,
         )
+        platforms = wire_platforms(settings, parts, stack) if with_platforms else []
+        engine = LocalEngine if is_alone or settings.sqlite_file else _job_queue(settings)
+        ports = _core_ports(parts, models, capabilities, (*surfaces, *(each.surface for each in platforms)), engine)
         core = Core.assemble(ports, capabilities.commands, _options(settings, capabilities))
         await stack.enter_async_context(core.engine.connect())
         await stack.enter_async_context(serve_core(settings, capabilities.servers, core, clock))
-        yield Signoff(settings=settings, models=models, core=core, broadcast=broadcast, platforms=platforms)
+        yield Signoff(
+            settings=settings, models=models, core=core, broadcast=broadcast, platforms=platforms, meters=meters
+        )
 
 
-def _platform_parts(
-    settings: Settings, models: Models, database: SqlDatabase, files: AnyWorkspaces, clock: Clock, broadcast: Broadcast
-) -> PlatformParts:
-    return PlatformParts(
-        database=database,
-        workspaces=files,
-        clock=clock,
+def _core_ports(
+    parts: PlatformParts,
+    models: Models,
+    capabilities: Capabilities,
+    surfaces: Sequence[ChatSurface],
+    engine: EngineFactory,
+) -> CorePorts:
+    return CorePorts(
+        database=parts.database,
         model=models.model,
-        broadcast=broadcast,
-        templates=choose_templates(settings),
+        index=models.index,
+        surfaces=surfaces,
+        workspaces=parts.workspaces,
+        sandbox=capabilities.programs.sandbox,
+        clock=parts.clock,
+        tokens=models.tokens,
+        embedder=models.embedder,
+        engine=engine,
+        rehearsal=models.rehearsal,
+        telemetry=parts.telemetry,
     )
 
 

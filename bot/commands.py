@@ -23,6 +23,7 @@ from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
 from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
 from bot.findings.mcp_clients import how_to_connect
+from bot.logs import say
 from bot.private_files import PAGE_LINK, page_key
 from bot.settings import Settings
 from bot.startup import (
@@ -32,7 +33,6 @@ from bot.startup import (
     is_stopping,
     only_engine_of_home,
     require_postgres,
-    say,
     start_process,
 )
 from bot.transfer_commands import export_data, import_data
@@ -46,6 +46,7 @@ from bot.wiring.mcp_clients import (
     told_by_engine,
     told_by_nobody,
 )
+from bot.wiring.metrics import METRICS, Metrics, PrometheusMeters, metrics_guard
 from bot.wiring.models import Models, choose_templates
 from bot.wiring.probes import probe_application, probe_routes, waiting_probe_routes
 from bot.worker import until_one_ends, until_told, work
@@ -183,7 +184,8 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     waiting = partial(_serve_probes, settings, waiting_probe_routes())
     async with start_process(settings, WebSurface(), meanwhile=waiting) as process:
         core = process.signoff.core
-        async with _serve_probes(settings, probe_routes(core.views.check_database, core.metered_model.newest)):
+        routes = probe_routes(core.views.check_database, core.metered_model.newest)
+        async with _serve_probes(settings, (*routes, *_worker_metrics(process.signoff))):
             await _work_until_told(process, _announce_worker(process.signoff.models))
     return 0
 
@@ -193,6 +195,14 @@ def _serve_probes(settings: Settings, routes: Sequence[web.RouteDef]) -> Abstrac
     if settings.probe_port is None:
         return nullcontext()
     return serve_app(probe_application(routes), settings.host, settings.probe_port)
+
+
+def _worker_metrics(signoff: Signoff) -> Sequence[web.RouteDef]:
+    """What Prometheus scrapes of a worker, which has no page and so no other token."""
+    guard = metrics_guard(signoff.settings, signoff.core.clock)
+    if guard is None or signoff.meters is None:
+        return ()
+    return (web.get(METRICS, Metrics(guard=guard, meters=signoff.meters).answer),)
 
 
 async def _announce_worker(models: Models) -> None:
@@ -316,7 +326,13 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         templates=choose_templates(settings),
     )
     async with mcp_routes(signoff, surface.hub) as routes:
-        app = application(workspace, (*process.routes, *routes), process.heard)
+        metrics = Metrics(
+            guard=metrics_guard(settings, core.clock) or workspace.guard,
+            meters=signoff.meters or PrometheusMeters(),
+            page=workspace,
+            heard=process.heard,
+        )
+        app = application(workspace, (*process.routes, *routes), process.heard, metrics)
         async with serve_app(app, settings.host, settings.port):
             yield workspace
 

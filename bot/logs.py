@@ -2,8 +2,11 @@
 
 import json
 import logging
+import sys
+import threading
 import time
 from collections.abc import Iterable
+from types import TracebackType
 from typing import Literal
 
 from agent_core.oversight.secrets import Secrets
@@ -18,12 +21,38 @@ STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def configure(level: str, format: Format, secrets: Iterable[str] = ()) -> None:  # noqa: A002
-    """Log to standard error, with `secrets` masked, and remove all other handlers."""
-    logging.basicConfig(level=level, handlers=[Redacting(format, secrets)], force=True)
+logger = logging.getLogger(__name__)
+
+
+def configure(level: str, format: Format, secrets: Iterable[str] = (), *, says: bool = False) -> None:  # noqa: A002
+    """Log to standard error, with `secrets` masked, and remove all other handlers.
+
+    In JSON, tracebacks and warnings that Python prints are logged, and with `says` what the process says of itself.
+    """
+    handler = Redacting(format, secrets)
+    handler.takes_sayings = says and format == "json"
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    if format == "json":
+        logging.captureWarnings(capture=True)
+        sys.excepthook = _log_end
+        threading.excepthook = lambda fault: _log_end(fault.exc_type, fault.exc_value, fault.exc_traceback)
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # else a tool server decides what is logged, and how often
+
+
+def say(text: str) -> None:
+    """Tell the person at the terminal; where they read JSON, as a line of the log for each line."""
+    if any(isinstance(each, Redacting) and each.takes_sayings for each in logging.getLogger().handlers):
+        for line in filter(None, map(str.strip, text.splitlines())):
+            logger.info("%s", line)
+        return
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _log_end(kind: type[BaseException], fault: BaseException | None, trace: TracebackType | None) -> None:
+    logger.critical("an error ended this", exc_info=(kind, fault or kind(), trace))
 
 
 class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its parameter exists for type checkers alone
@@ -33,6 +62,7 @@ class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its paramet
         super().__init__()
         self.setFormatter(TextFormatter() if format == "text" else _json_formatter())
         self._secrets = Secrets.of(secrets)
+        self.takes_sayings = False
 
     def format(self, record: logging.LogRecord) -> str:
         return self._secrets.redact(super().format(record))

@@ -52,7 +52,8 @@ class RunningSettings(SettingsGroup):
     port: int = setting(8700, "The port that the page listens on.", ge=1, le=65535)
     probe_port: Annotated[int, Field(ge=1, le=65535)] | None = setting(
         None,
-        "The port on which a worker answers `/livez` and `/readyz`. `web` and `run` answer them beside the page.",
+        "The port on which a worker answers `/livez`, `/readyz` and `/metrics`. `web` and `run` answer them beside the "
+        "page.",
         rule="a number from 1 to 65535",
         unset="a worker listens on no port",
         example="8701",
@@ -62,6 +63,13 @@ class RunningSettings(SettingsGroup):
         "People enter this token before they see the page. Without it, only this machine can open the page, with the "
         "key in the address that `run` prints.",
         example="choose-16-or-more-characters",
+    )
+    metrics_token: Secret = setting(
+        "",
+        "Prometheus sends it as `Authorization: Bearer …` for `/metrics`. It opens nothing else. Workers have "
+        "`/metrics` on PROBE_PORT only with it.",
+        unset="`/metrics` of `web` and `run` wants what opens the page",
+        example="another-16-or-more-characters",
     )
     public_url: WebAddress = setting(
         "",
@@ -149,6 +157,8 @@ class RunningSettings(SettingsGroup):
     def check(self) -> None:
         needs_token = self.web_token or self.host not in LOOPBACK
         refuse_if(needs_token and len(self.web_token) < TOKEN_LENGTH, "web_token", TOO_SHORT)
+        is_short = self.metrics_token and len(self.metrics_token) < TOKEN_LENGTH
+        refuse_if(bool(is_short), "metrics_token", TOO_SHORT)
         is_open = urlsplit(self.public_url).hostname not in (None, *LOOPBACK)
         refuse_if(is_open and not self.web_token, "public_url", UNGUARDED)
         refuse_if(self.mcp_serve and len(self.mcp_token) < MCP_TOKEN_LENGTH, "mcp_serve", UNGUARDED_MCP)

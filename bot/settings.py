@@ -4,9 +4,13 @@ The environment overrides the file. An empty value counts as not set.
 """
 
 import difflib
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
@@ -116,6 +120,21 @@ def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None =
         return Settings.model_validate({name: text for name, text in given.items() if text})
     except ValidationError as error:
         raise _told(error) from None
+
+
+def digest(settings: Settings) -> str:
+    """The same for the same settings, so that two processes can be compared. Secrets only count as set or not set."""
+    told = {name: bool(value) if isinstance(value, SecretStr) else str(value) for name, value in dict(settings).items()}
+    told |= {"database_url": settings.shown_database, "mcp_servers": bool(settings.mcp_servers)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def wanted_log_format() -> Literal["text", "json"]:
+    """LOG_FORMAT as it is written, also where other settings are wrong."""
+    with suppress(SettingsError):
+        written = {**written_variables(".env"), **os.environ}
+        return "json" if written.get("LOG_FORMAT", "").strip().lower() == "json" else "text"
+    return "text"
 
 
 def _given(name: str, surroundings: Mapping[str, str], written: Mapping[str, str]) -> str:

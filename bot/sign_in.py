@@ -19,8 +19,8 @@ from agent_core.errors import SettingsError
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry
 from agent_core.text.lines import counted
 from bot.bootstrap import migrate_database
+from bot.logs import say
 from bot.settings import Settings
-from bot.startup import say
 from bot.wiring.sign_ins import open_desk
 
 PATH = "/signed-in"

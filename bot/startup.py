@@ -1,6 +1,5 @@
 """The start of a process that runs on: waits for a database server, assembles the process, takes its locks or lead."""
 
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from bot.bootstrap import (
     make_home,
     system_clock,
 )
+from bot.logs import say
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
 from bot.wiring.workspaces import EXAMPLE_DATABASE
@@ -235,8 +235,3 @@ def require_postgres(command: str, settings: Settings) -> None:
     if settings.sqlite_file:
         said = f"`{command}` shares its database with other processes, and SQLite is for one; `run` needs no other."
         raise SettingsError("DATABASE_URL", said, EXAMPLE_DATABASE)
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

@@ -17,6 +17,7 @@ from adapters.web.post_routes import PostRoutes
 from adapters.web.requests import form_of
 from agent_core.errors import DatabaseAway, InvalidInput, SettingsError
 from bot.platforms.chat_platforms import PLATFORMS
+from bot.wiring.metrics import METRICS, Metrics
 from bot.wiring.probes import NOBODY, PROBE_PATHS, Heard, database_away, probe_routes, waiting_probe_routes
 
 GRACE_SECONDS = 2.0
@@ -56,16 +57,22 @@ async def serve_app(
         await runner.cleanup()
 
 
-OWN_PATHS = (*PROBE_PATHS, "/metrics", *MCP_PATHS)
+OWN_PATHS = (*PROBE_PATHS, METRICS, *MCP_PATHS)
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
 # Their requests carry a signature, so any Host is accepted: platforms call the address that they were given.
 SIGNED_PATHS = tuple(path for platform in PLATFORMS for path in platform.signed_paths)
 MOST_BODY = 2 * 2**20
 
 
-def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
+def application(
+    workspace: WebContext,
+    routes: Sequence[web.RouteDef] = (),
+    heard: Heard = NOBODY,
+    metrics: Metrics | None = None,
+) -> web.Application:
     """Build the application; `routes` are those of surfaces that authenticate requests themselves.
 
+    `metrics`: what Prometheus is told; None tells what the database does, to whoever may open the page.
     `heard`: for each chat platform, a function that returns the time of its last event, None before the first.
     """
     app = web.Application(
@@ -75,7 +82,7 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
     workspace.guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
     operations = (
         *probe_routes(workspace.views.check_database, workspace.model_label.newest, heard),
-        web.get("/metrics", Metrics(workspace, heard).answer),
+        web.get(METRICS, (metrics or Metrics(guard=workspace.guard, page=workspace, heard=heard)).answer),
     )
     app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations, *routes])
 
@@ -103,39 +110,6 @@ def waiting_application(guard: Guard) -> web.Application:
     app.router.add_static("/static", STATIC)
     app.router.add_route("*", "/{path:.*}", answer)
     return app
-
-
-class Metrics:
-    """The endpoint for Prometheus."""
-
-    def __init__(self, workspace: WebContext, heard: Heard) -> None:
-        self.views, self.guard, self.heard = workspace.views, workspace.guard, heard
-        self.count_workers = workspace.count_workers
-
-    async def answer(self, request: web.Request) -> web.Response:
-        """Agents by status, workers, times of the platforms' last events, and process statistics, as Prometheus text.
-
-        WEB_TOKEN, or without it the key of the page's address, is required as `Authorization: Bearer …`.
-        """
-        await self.guard.require_bearer(request)
-        from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
-
-        own = CollectorRegistry()
-        gauge = Gauge("signoff_agents", "Agents by what they are doing.", ["status"], registry=own)
-        try:
-            census = await self.views.census()
-        except DatabaseAway:
-            return database_away()
-        Gauge("signoff_workers", "Processes that advance agents.", registry=own).set(self.count_workers())
-        for count in census:
-            gauge.labels(status=count.status).inc(count.number)
-        if self.heard:
-            said = "When a gateway last sent anything, 0 for never."
-            times = Gauge("signoff_heard_timestamp_seconds", said, ["surface"], registry=own)
-            for name, last in self.heard.items():
-                times.labels(surface=name).set(at.timestamp() if (at := last()) else 0)
-        text = generate_latest(own) + generate_latest(REGISTRY)
-        return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
 def _is_page(path: str) -> bool:

@@ -74,6 +74,15 @@ class SignoffClient(discord.Client):
         for guild in self.guilds:
             await self._read_missed(guild)
 
+    async def on_connect(self) -> None:
+        logger.info("connected", extra={"surface": "discord"})
+
+    on_resumed = on_connect  # the same session goes on
+
+    async def on_disconnect(self) -> None:
+        """Log it; discord.py connects again by itself."""
+        logger.info("disconnected", extra={"surface": "discord"})
+
     async def on_guild_available(self, guild: discord.Guild) -> None:
         if self.is_ready():
             await self._read_missed(guild)

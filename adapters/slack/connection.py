@@ -137,7 +137,10 @@ class SlackConnection:
     async def _note_event(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
         """Record when Slack sent something; at the hello of a new socket, read messages that Slack does not resend."""
         self.heard_at = self.context.clock.now()
+        if message.get("type") == "disconnect":  # Slack renews its sockets every few hours
+            logger.info("disconnected", extra={"surface": "slack", "why": str(message.get("reason", ""))[:100]})
         if message.get("type") == "hello":
+            logger.info("connected", extra={"surface": "slack"})
             self.context.soon(self.catch_up.read_all(self._workspaces))
 
     async def _workspaces(self) -> list[str]:

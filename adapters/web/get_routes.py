@@ -19,6 +19,7 @@ from adapters.web.pages.file_pages import FilePages
 from adapters.web.pages.form_pages import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.pages.glance import GlancePages
 from adapters.web.pages.memory import MemoryPages
+from adapters.web.pages.operations import OperationsPage
 from adapters.web.pages.policy_pages import ChannelPolicyPage, PolicyPage, RulesPage
 from adapters.web.pages.prompt_page import PromptPage
 from adapters.web.pages.schedule_page import SchedulePage
@@ -63,6 +64,7 @@ class GetRoutes:
             *RulesPage(self.workspace).get_routes(),
             *SchedulePage(self.workspace).get_routes(),
             *SearchPages(self.workspace).routes(),
+            *OperationsPage(self.workspace).routes(),
             *PromptPage(self.workspace).get_routes(),
         ]
 

@@ -20,7 +20,6 @@ from adapters.web.inbox.stopping import STOP_ALL
 from adapters.web.inbox.visits import COOKIE as VISIT
 from adapters.web.inbox.waiting import APPROVE, answer_stop_all, approve_selected
 from adapters.web.page_context import WebContext
-from adapters.web.pages.answering import send_answer
 from adapters.web.pages.drafting import DraftingRoute
 from adapters.web.pages.file_pages import FilePages
 from adapters.web.pages.form_pages import (
@@ -28,6 +27,7 @@ from adapters.web.pages.form_pages import (
     after_saving,
     channel_page,
     new_agent_page,
+    send_answer,
     thread_page,
     with_errors_shown,
 )

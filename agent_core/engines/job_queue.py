@@ -181,13 +181,17 @@ class JobQueueEngine:
         """Wake the agents that are due by their time, or whose job was lost."""
         while True:
             try:
-                async with self.parts.database.begin() as work:
-                    due = await work.agents.due(self.parts.surfaces, self.parts.clock.now())
-                    if due and not self._is_draining:
-                        work.jobs.defer_idle(due)
-                        await work.commit()
+                with self.parts.telemetry.watch("sweep"):
+                    await self._look_for_due()
             except DatabaseAway:
                 pass
             except Exception:  # the sweep must not end: it is what finds lost work
                 logger.exception("sweep failed, trying again")
             await self.parts.clock.sleep(SWEEP_SECONDS)
+
+    async def _look_for_due(self) -> None:
+        async with self.parts.database.begin() as work:
+            due = await work.agents.due(self.parts.surfaces, self.parts.clock.now())
+            if due and not self._is_draining:
+                work.jobs.defer_idle(due)
+                await work.commit()

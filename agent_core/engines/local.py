@@ -135,8 +135,9 @@ class LocalEngine:
             await self.parts.clock.sleep(SWEEP_SECONDS)
 
     async def _list_due(self) -> Sequence[AgentId]:
-        async with self.parts.database.begin() as work:
-            return await work.agents.due(self.parts.surfaces, self.parts.clock.now())
+        with self.parts.telemetry.watch("sweep"):
+            async with self.parts.database.begin() as work:
+                return await work.agents.due(self.parts.surfaces, self.parts.clock.now())
 
     async def _list_unsettled(self) -> Sequence[AgentId]:
         """The agents whose status line may be an old one, at the start.

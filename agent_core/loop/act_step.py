@@ -33,6 +33,7 @@ from agent_core.model.turn import Turn, TurnState, changed_text
 from agent_core.oversight.evaluation import why_not_allowed_now
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry, TurnRef, record_end
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of, list_helpers_below
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -49,6 +50,7 @@ class ActStep:
     ledger: BudgetLedger
     claim: AgentClaim
     draining: Draining
+    telemetry: Telemetry = NOT_WATCHED
 
     async def act(self, agent: Agent) -> Agent:
         """Run the approved command, or decide what became of one that was running at a crash; return the agent."""
@@ -179,7 +181,10 @@ class ActStep:
                 is_simulated=agent.simulates(turn),
             )
             try:
-                return await live_output.run(command)
+                with self.telemetry.watch("command", TurnRef.of(turn), command=turn.call.name) as facts:
+                    result = await live_output.run(command)
+                    facts["result"] = result.kind
+                    return result
             except asyncio.CancelledError:
                 await self._save_cut_short(agent, turn, live_output.newest)
                 raise
@@ -247,6 +252,7 @@ class ActStep:
                 await self.claim.save_and_present(partial(finish, again=True))
             raise
         if outcome.changed:
+            record_end(self.telemetry, outcome.changed)
             await self.runner.tell(outcome.agent, outcome.changed)
         return outcome.agent
 

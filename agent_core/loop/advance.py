@@ -35,6 +35,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Engine
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry, TurnRef
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import report
 
@@ -56,6 +57,7 @@ class AgentLoop:
     ledger: BudgetLedger
     engine: Engine
     most_late: timedelta = MOST_LATE
+    telemetry: Telemetry = NOT_WATCHED
     draining: Draining = field(default_factory=Draining)
     _last_fences: LRUCache[AgentId, int] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
@@ -117,6 +119,7 @@ class AgentLoop:
             surface=self._surface_of(agent),
             workspaces=self.runner.workspaces,
             clock=self.clock,
+            telemetry=self.telemetry,
             confirm=fence.confirm,
         )
         return AgentClaim(
@@ -147,7 +150,8 @@ class AgentLoop:
                     case Acting():
                         agent = await self._act(claim, agent)
                     case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
-                        agent = await self._think(claim, agent)
+                        with self.telemetry.watch("think", TurnRef(agent.id, agent.turns + 1)):
+                            agent = await self._think(claim, agent)
                     case _:
                         if agent.is_at_rest:
                             await self.runner.stop_background(agent.id)
@@ -185,7 +189,14 @@ class AgentLoop:
         return await answerer.answer(claim, agent, question)
 
     async def _act(self, claim: AgentClaim, agent: Agent) -> Agent:
-        step = ActStep(runner=self.runner, clock=self.clock, ledger=self.ledger, claim=claim, draining=self.draining)
+        step = ActStep(
+            runner=self.runner,
+            clock=self.clock,
+            ledger=self.ledger,
+            claim=claim,
+            draining=self.draining,
+            telemetry=self.telemetry,
+        )
         return await step.act(agent)
 
     async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:

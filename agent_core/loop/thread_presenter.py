@@ -18,6 +18,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry, TurnRef
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ class ThreadPresenter:
     surface: ChatSurface
     workspaces: Workspaces
     clock: Clock
+    telemetry: Telemetry = NOT_WATCHED
     confirm: Callable[[], Awaitable[None]] = _nothing_to_confirm
     shown: list[tuple[Turn, str, datetime | None]] = field(default_factory=list)
     posted: list[Notice] = field(default_factory=list)
@@ -98,7 +100,8 @@ class ThreadPresenter:
         addressed = turn if address == turn.shown_as else replace(turn, shown_as=address)
         at: datetime | None = None
         try:
-            address = await self.surface.show(agent, addressed, may_exist=may_exist)
+            with self.telemetry.watch("card", TurnRef.of(turn), surface=self.surface.name, state=turn.state):
+                address = await self.surface.show(agent, addressed, may_exist=may_exist)
             at = self.clock.now()
         except (SurfaceBusy, ThreadGone):
             raise

@@ -74,6 +74,7 @@ def _next_turn(agent: Agent, thought: ProposedCommand, now: datetime) -> Turn:
         needs_two=thought.spec.needs_two,
         finishes=thought.spec.finishes,
         usage=agent.unbilled,
+        begun_at=agent.since,
         proposed_at=now,
         exposed=agent.exposed,
         exposures=agent.exposures,

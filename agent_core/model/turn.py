@@ -61,6 +61,7 @@ class Turn:
     `run_preview`: the preview of an edited command, computed when it started.
     `is_copy`: it was another agent's, of which this one is a fork.
     `undo`: what a rejection can be undone with, and until when.
+    `begun_at`: since when the agent thought about it; None in turns of older releases.
     `asked_at`: when people were asked again because the preview or the permission had changed.
     `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
 
@@ -95,6 +96,7 @@ class Turn:
     exposures: int = 0
     undo: Undo | None = None
     is_copy: bool = False
+    begun_at: datetime | None = None
     asked_at: datetime | None = None
     run_preview: Preview | None = None
     shown_as: str = ""

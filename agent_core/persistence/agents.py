@@ -12,6 +12,7 @@ from sqlalchemy import (
     Row,
     Select,
     Table,
+    and_,
     bindparam,
     delete,
     func,
@@ -103,6 +104,22 @@ _CENSUS = union_all(
     .where(ARCHIVED)
     .group_by(agents.c.channel),
 ).order_by("channel", "status")
+_IN_STATUS = _READ.where(agents.c.status == bindparam("in_status"), LISTED).limit(bindparam("most"))
+_LONGEST = _IN_STATUS.order_by(agents.c.since, agents.c.id)
+_NEWEST = _IN_STATUS.order_by(agents.c.since.desc(), agents.c.id.desc())
+# Here, too, a text in the JSON cannot hold these: see _ASKS.
+_STUCK = (
+    _READ.where(AWAKE, agents.c.since < bindparam("before"))
+    .where(
+        or_(
+            and_(agents.c.status == "thinking", agents.c.data.like('%"waits_for":[]%')),
+            and_(agents.c.status == "acting", agents.c.data.not_like('%"asks":true%')),
+        )
+    )
+    .order_by(agents.c.since, agents.c.id)
+    .limit(bindparam("most"))
+)
+_BY_IDS = _READ.where(agents.c.id.in_(bindparam("ids", expanding=True)))
 _SURFACES: BindParameter[Sequence[str]] = bindparam("surfaces", expanding=True)
 
 
@@ -187,6 +204,18 @@ class SqlAgents(SqlRepository):
     async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
         values = {"channels": [channel.key for channel in channels], "most": most}
         return self._read_some(await self._buffer.rows(_AWAITING_PEOPLE, values))
+
+    async def list_longest(self, status: str, most: int) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_LONGEST, {"in_status": status, "most": most}))
+
+    async def list_newest(self, status: str, most: int) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_NEWEST, {"in_status": status, "most": most}))
+
+    async def list_stuck(self, before: datetime, most: int) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_STUCK, {"before": before, "most": most}))
+
+    async def list_by_id(self, agent_ids: Sequence[AgentId]) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_BY_IDS, {"ids": list(agent_ids)})) if agent_ids else ()
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         rows = await self._buffer.rows(_DUE, {"surfaces": list(surfaces), "now": now})

@@ -1,24 +1,40 @@
 """Repositories of channel budgets and of what steps reserve of budgets, with money as integers of 10^-9 US dollars."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import ROUND_UP, Decimal
 from functools import partial
 from typing import Any
 
-from sqlalchemy import BigInteger, Executable, Row, bindparam, case, delete, func, select, text
+from sqlalchemy import (
+    BigInteger,
+    Executable,
+    Row,
+    Select,
+    bindparam,
+    case,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+    union_all,
+)
 
 from agent_core.errors import OverBudget
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, ReservationId
-from agent_core.model.model_calls import FREE, Budget
+from agent_core.model.model_calls import FREE, Budget, Usage
 from agent_core.model.origin import ChannelScope
+from agent_core.model.records.operations import SpendingSums, Spent
 from agent_core.model.records.reservation import Account, Funds, Reservation
 from agent_core.persistence.connections import DecidedWrite, Write
 from agent_core.persistence.json_codec import decode
-from agent_core.persistence.tables import AnyText, UtcDateTime, agents, budgets, reservations
+from agent_core.persistence.tables import AnyText, UtcDateTime, agents, budgets, reservations, spending_days
 from agent_core.persistence.write_buffer import SqlRepository
 
 DECIMAL_PLACES = 9
+MAX_SUMS = 20  # channels, and models
 MAX_STORED = 2**63 - 1  # 64-bit column: about 9.2 thousand million dollars
 
 _OF_CHANNEL = select(budgets.c.allowed, budgets.c.spent, budgets.c.estimated).where(
@@ -39,6 +55,29 @@ _SPEND = text(
 )
 
 
+_ADD_TO_DAY = text(
+    "INSERT INTO spending_days (day, channel, model, cost, tokens) VALUES (:day, :channel, :model, :cost, :tokens)"
+    " ON CONFLICT (day, channel, model) DO UPDATE"
+    " SET cost = spending_days.cost + excluded.cost, tokens = spending_days.tokens + excluded.tokens"
+).bindparams(
+    *(bindparam(name, type_=AnyText) for name in ("day", "channel", "model")),
+    *(bindparam(name, type_=BigInteger) for name in ("cost", "tokens")),
+)
+
+_FORGET_DAYS = delete(spending_days).where(spending_days.c.day < bindparam("before"))
+
+
+def _sum_by(column: str) -> Select[Any]:
+    name, cost, tokens = spending_days.c[column], func.sum(spending_days.c.cost), func.sum(spending_days.c.tokens)
+    sums = select(literal(column).label("by"), name.label("name"), cost.label("cost"), tokens.label("tokens"))
+    grouped = sums.where(spending_days.c.day >= bindparam("since")).group_by(name)
+    most = grouped if column == "day" else grouped.order_by(cost.desc(), tokens.desc(), name).limit(MAX_SUMS)
+    return select(most.subquery())
+
+
+_SUMS = union_all(*(_sum_by(column) for column in ("day", "channel", "model")))
+
+
 class SqlChannelBudgets(SqlRepository):
     """See `Budgets` in the ports."""
 
@@ -53,6 +92,26 @@ class SqlChannelBudgets(SqlRepository):
     def add_spending(self, channel: ChannelScope, cost: Decimal, estimated: Decimal = FREE) -> None:
         values = {"channel": channel.key, "cost": to_nanodollars(cost), "estimated": to_nanodollars(estimated)}
         self._buffer.queue(_SPEND, values)
+
+    def add_to_day(self, channel: ChannelScope, at: datetime, model: str, usage: Usage) -> None:
+        named = {"day": at.astimezone(UTC).date().isoformat(), "channel": channel.key, "model": model}
+        spent = {"cost": to_nanodollars(usage.cost), "tokens": usage.prompt + usage.completion}
+        # after all other records, and in one order, so that no two commits wait for each other
+        self._buffer.queue(_ADD_TO_DAY, {**named, **spent}, place=f"spending {channel.key} {model}")
+
+    def forget_days(self, before: str) -> None:
+        self._buffer.queue(_FORGET_DAYS, {"before": before})
+
+    async def sum_days(self, since: str) -> SpendingSums:
+        found: dict[str, list[Spent]] = {"day": [], "channel": [], "model": []}
+        for row in await self._buffer.rows(_SUMS, {"since": since}):
+            found[row.by].append(Spent(row.name, from_nanodollars(int(row.cost)), int(row.tokens)))
+        days = sorted(found["day"], key=lambda day: day.name)
+        channels, models = (
+            tuple(sorted(found[each], key=lambda one: (one.cost, one.tokens), reverse=True))
+            for each in ("channel", "model")
+        )
+        return SpendingSums(tuple(days), channels, models)
 
 
 def budget_from(allowed: int | None, spent: int, estimated: int) -> Budget:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 T = TypeVar("T")
-HEAD = "0018"  # the newest revision in migrations/versions; a test compares them
+HEAD = "0019"  # the newest revision in migrations/versions; a test compares them
 WORKS_WITH = "works_with"  # a column that Signoff adds to alembic_version: the revision and its OLDEST_RELEASE
 OLDEST_RELEASE = "0017"  # the oldest revision whose release can work on the tables of HEAD
 IMPORT_PREFIX = "import-"  # begins the revision while an import fills the tables

@@ -292,6 +292,16 @@ budgets = Table(
     Column("estimated", BigInteger, nullable=False, default=0),
 )
 
+spending_days = Table(  # what all agents together spent; `day` in UTC
+    "spending_days",
+    metadata,
+    Column("day", AnyText, primary_key=True),
+    Column("channel", AnyText, primary_key=True),
+    Column("model", AnyText, primary_key=True),
+    Column("cost", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+)
+
 reservations = Table(
     "reservations",
     metadata,

@@ -10,6 +10,7 @@ from agent_core.errors import NotFound, UnreadableRecord
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
+from agent_core.model.records.operations import QueueState, WorkerLoad
 from agent_core.model.turn import Turn
 from agent_core.persistence.connections import (
     JOBS,
@@ -59,10 +60,11 @@ class WriteBuffer:
         key: object = None,
         checked: bool = False,
         rank: int = RECORDS,
+        place: str = "",
     ) -> None:
         """Queue a write for the commit; it replaces a queued write with the same `key`."""
         self.check_open()
-        self._writes[object() if key is None else key] = Write(statement, values, checked, rank)
+        self._writes[object() if key is None else key] = Write(statement, values, checked, rank, place)
 
     def add_values(self, key: object, values: Values) -> bool:
         """Let the queued write with this key save these columns too; return False if there is none."""
@@ -216,6 +218,20 @@ _HOLD = text(
 _HAS_WORKERS = text("SELECT to_regclass('procrastinate_workers') IS NOT NULL AS made")
 _WORKERS = text("SELECT count(*) AS number FROM procrastinate_workers WHERE last_heartbeat > now() - interval '5 s'")
 
+_LOADS = text(
+    "SELECT w.id, count(j.id) AS number,"
+    " (array_agg(j.lock ORDER BY j.id) FILTER (WHERE j.id IS NOT NULL))[1:5] AS agents"
+    " FROM procrastinate_workers w LEFT JOIN procrastinate_jobs j ON j.worker_id = w.id AND j.status = 'doing'"
+    " WHERE w.last_heartbeat > now() - interval '5 s' GROUP BY w.id ORDER BY w.id"
+)
+_STATE = text(
+    "SELECT count(*) FILTER (WHERE j.status = 'todo') AS waiting,"
+    " count(*) FILTER (WHERE j.status = 'doing') AS running,"
+    " min(e.at) FILTER (WHERE j.status = 'todo') AS oldest FROM procrastinate_jobs j"
+    " LEFT JOIN procrastinate_events e ON e.job_id = j.id AND e.type = 'deferred'"
+    " WHERE j.status IN ('todo', 'doing')"
+)
+
 
 class SqlJobs(SqlRepository):
     """See `Jobs` in the ports."""
@@ -233,7 +249,24 @@ class SqlJobs(SqlRepository):
         self._buffer.queue(_HOLD, {"the_id": job_id, "worker": worker_id}, checked=True, rank=JOBS)
 
     async def count_workers(self) -> int:
-        if not (await self._buffer.rows(_HAS_WORKERS, {}))[0].made:
+        if not await self._is_made():
             return 0
         number: int = (await self._buffer.rows(_WORKERS, {}))[0].number
         return number
+
+    async def list_workers(self) -> tuple[WorkerLoad, ...]:
+        if not (self._buffer.is_on_server and await self._is_made()):
+            return ()
+        rows = await self._buffer.rows(_LOADS, {})
+        return tuple(WorkerLoad(str(row.id), row.number, tuple(map(AgentId, row.agents or ()))) for row in rows)
+
+    async def state(self) -> QueueState | None:
+        if not (self._buffer.is_on_server and await self._is_made()):
+            return None
+        row = (await self._buffer.rows(_STATE, {}))[0]
+        return QueueState(row.waiting, row.running, row.oldest)
+
+    async def _is_made(self) -> bool:
+        """Whether Procrastinate's tables are there."""
+        made: bool = (await self._buffer.rows(_HAS_WORKERS, {}))[0].made
+        return made

@@ -10,6 +10,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.origin import SurfaceName
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 
 Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
 
@@ -73,6 +74,7 @@ class EngineParts:
     list_with_programs: Callable[[], Sequence[AgentId]] = tuple
     end_programs: Callable[[AgentId], Awaitable[object]] = _do_nothing
     charge_left: Callable[[AgentId], Awaitable[object]] = _do_nothing
+    telemetry: Telemetry = NOT_WATCHED
 
 
 EngineFactory = Callable[[EngineParts], Engine]

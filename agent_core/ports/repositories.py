@@ -8,12 +8,13 @@ from typing import Protocol
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.draft import FormDraft
 from agent_core.model.ids import AgentId, MemoryId, NoticeId, ReservationId, TurnId
-from agent_core.model.model_calls import FREE, Budget
+from agent_core.model.model_calls import FREE, Budget, Usage
 from agent_core.model.note import Note, Notice
 from agent_core.model.origin import ChannelScope, Installation, InstalledOn, SurfaceName, ThreadRef
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.records.deletion import Deletion
 from agent_core.model.records.memory import Memory, MemoryVersion, Vector
+from agent_core.model.records.operations import QueueState, SpendingSums, WorkerLoad
 from agent_core.model.records.reservation import Account, Funds, Reservation
 from agent_core.model.records.timing import Timing
 from agent_core.model.turn import Turn
@@ -70,6 +71,21 @@ class Agents(Protocol):
 
         They wait for a decision, or for an answer to a tool server, or are paused, and are not archived.
         """
+
+    async def list_longest(self, status: str, most: int) -> tuple[Agent, ...]:
+        """Up to `most` agents of any channel in this status, the longest first, without archived ones."""
+
+    async def list_newest(self, status: str, most: int) -> tuple[Agent, ...]:
+        """Up to `most` agents of any channel in this status, the last first, without archived ones."""
+
+    async def list_stuck(self, before: datetime, most: int) -> tuple[Agent, ...]:
+        """Up to `most` agents of any channel that have thought or acted since `before`, the longest first.
+
+        Those that wait for their helpers, or for an answer of people to a tool server, are left out.
+        """
+
+    async def list_by_id(self, agent_ids: Sequence[AgentId]) -> tuple[Agent, ...]:
+        """The agents with these ids, of any channel."""
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         """Agents of these surfaces with work to do at `now`.
@@ -236,6 +252,15 @@ class Budgets(Protocol):
         `estimated`: the part of `cost` that is an estimate.
         """
 
+    def add_to_day(self, channel: ChannelScope, at: datetime, model: str, usage: Usage) -> None:
+        """Add a usage to what the channel's agents spent on a model on that day. Causes no Conflict."""
+
+    def forget_days(self, before: str) -> None:
+        """Delete what was spent before this day. The sums of budgets stay."""
+
+    async def sum_days(self, since: str) -> SpendingSums:
+        """What all channels spent from this day on, with the 20 channels and models that spent most."""
+
 
 class Reservations(Protocol):
     """What the steps of all processes reserve of the budgets. Reservations survive the deletion of their agent."""
@@ -284,6 +309,12 @@ class Jobs(Protocol):
 
     async def count_workers(self) -> int:
         """The number of processes that take jobs; 0 if none ever did."""
+
+    async def list_workers(self) -> tuple[WorkerLoad, ...]:
+        """The processes that take jobs, with the agents of five jobs that each runs; () without a queue."""
+
+    async def state(self) -> QueueState | None:
+        """The jobs of the queue; None without one."""
 
 
 class Deliveries(Protocol):

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 
-from agent_core.errors import ModelError, ModelUnavailable, OverBudget
+from agent_core.errors import ModelError, ModelUnavailable, OverBudget, RateLimited
 from agent_core.model.agent import ModelChoice
 from agent_core.model.model_calls import FREE, CallKind, Message, Reply, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, NewestCall, Pricing, TokenCounters
+from agent_core.ports.telemetry import NOT_WATCHED, Facts, Telemetry
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.replies.reading import ReplySchema
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -74,6 +75,7 @@ class MeteredModel:
     secrets: Secrets = NO_SECRETS
     reasoning_models: set[str] = field(default_factory=set)
     newest: NewestCall = field(default_factory=NewestCall)
+    telemetry: Telemetry = NOT_WATCHED
 
     def in_use(self, chosen: str, kind: CallKind = "chat") -> ModelInUse:
         """The model for this kind of call. `chosen` is the agent's own model; "" is the default model.
@@ -144,17 +146,22 @@ class MeteredModel:
         estimate = self._estimate(sent, choice.model, limit)
         async with tracker.reserve(estimate, choice.model or "this model", question.kind):
             try:
-                reply = await self.model.complete(question.prompt, options)
+                with self.telemetry.watch("model call", model=choice.model, kind=question.kind) as facts:
+                    reply = await self.model.complete(question.prompt, options)
+                    usage = received.priced(reply.usage)
+                    name = choice.model or self.model.default_model  # known after the first call at the latest
+                    _add_facts(facts, name, reply, usage)
             except (asyncio.CancelledError, ModelError) as error:
+                if RateLimited in (type(error), type(error.__cause__)):  # a fallback model tells of it in its own error
+                    self.telemetry.count_rate_limit("model")
                 if isinstance(error, ModelUnavailable):
                     self.newest.fault = str(error)
                 if received.tokens:
                     used = replace(received.prompt_usage or Usage(prompt=sent), completion=received.tokens)
-                    tracker.record(question.kind, received.priced(used))
+                    tracker.record(question.kind, received.priced(used), choice.model)
                 raise
         self.newest.fault = ""
-        usage = received.priced(reply.usage)
-        tracker.record(question.kind, usage)
+        tracker.record(question.kind, usage, reply.answered_by or name)
         redact = self.secrets.redact
         calls = tuple(replace(call, arguments=redact(call.arguments)) for call in reply.tool_calls)
         return replace(reply, text=redact(reply.text), reasoning=redact(reply.reasoning), tool_calls=calls, usage=usage)
@@ -179,6 +186,12 @@ class MeteredModel:
         ]
         known = [price for price in prices if price is not None]
         return max(known) if len(known) == len(prices) else None
+
+
+def _add_facts(facts: Facts, model: str, reply: Reply, usage: Usage) -> None:
+    facts |= {"input": usage.prompt, "cached": usage.cached, "cache_written": usage.cache_written}
+    facts |= {"output": usage.completion, "reasoning": usage.reasoning, "cost": float(usage.cost)}
+    facts |= {"model": model, "finish": reply.finish_reason, "answered_by": reply.answered_by}
 
 
 def _prompt_tokens(question: ModelRequest, model: ModelInUse) -> int:

@@ -4,8 +4,10 @@ Each call is one short transaction followed by a wake. It checks the person's ri
 calls no model, and a chat platform only to learn whether an owner has left.
 """
 
+import logging
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeAlias
 
 from agent_core.errors import InvalidInput, NotPossible
@@ -13,12 +15,13 @@ from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import MAX_NOTE_CHARACTERS, Note, Notice
-from agent_core.model.origin import Origin
+from agent_core.model.origin import Actor, Origin
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn, Undo
 from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
+from agent_core.ports.telemetry import TurnRef, record_end
 from agent_core.service.creating.forking import AgentForks
 from agent_core.service.decisions import (
     record_decision,
@@ -37,6 +40,8 @@ from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases
 from agent_core.text.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.toolset.registry import Commands
+
+logger = logging.getLogger(__name__)
 
 UNDO_WINDOW = timedelta(seconds=10)
 
@@ -107,10 +112,24 @@ class AgentDecisions(TransactionalService):
             turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.commands.needs_two(turn.call.name))
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             self.waker.wake(work, agent.id)
-            decided = await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
+            decided = await self._record(work, agent, turn, usable, by=origin.by, at=self.clock.now())
             return self._hold(work, *decided, turn.remark) if can_undo and isinstance(usable, Reject) else decided
 
         return await self.save(act, Attempt(origin=origin, what=decision.kind, turn_id=turn_id))
+
+    async def _record(
+        self, work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
+    ) -> tuple[Agent, Turn]:
+        decided = await record_decision(work, agent, turn, decision, by=by, at=at)
+        work.after_commit(partial(self._tell, turn.asked_at or turn.proposed_at, decided[1], decision.kind, by, at))
+        return decided
+
+    def _tell(self, since: datetime, answered: Turn, decision: str, by: Actor, at: datetime) -> None:
+        """Log a decision that was saved, and record how long the agent waited for it."""
+        facts = {"decision": decision, "surface": answered.channel.surface}
+        logger.info("decided", extra={"agent": answered.agent_id, "turn": answered.number, "by": by.id, **facts})
+        self.telemetry.record("decision", TurnRef.of(answered), since, at, **facts)
+        record_end(self.telemetry, answered)
 
     async def record_showing(self, turn: Turn, origin: Origin) -> None:
         """Append to the decision log that a page served this person an open proposal, once for each content of it."""
@@ -174,7 +193,7 @@ class AgentDecisions(TransactionalService):
         return NoteKept(deliver_note(work, agent, note), note, undecided)
 
     async def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
-        decided = await record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
+        decided = await self._record(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
         changed, rejected = self._hold(work, *decided, turn.remark) if can_undo else decided
         return StepRejected(changed, rejected, rejected.undo is not None)
 
@@ -250,7 +269,9 @@ class AgentDecisions(TransactionalService):
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
             if agent.lease and answered.state in ("done", "approved") and agent.lease.counts(turn):  # it may have run
                 changed = replace(changed, lease=agent.lease.spend())
-            work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
+            now = self.clock.now()
+            work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=now, turn=turn))
+            work.after_commit(partial(self._tell, agent.since, answered, settlement, origin.by, now))
             work.turns.save(answered)
             work.agents.save(changed)
             self.waker.wake(work, agent.id)

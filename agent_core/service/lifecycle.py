@@ -7,6 +7,7 @@ After a deletion notifications are called off, and files and index entries erase
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
 from agent_core.errors import InvalidInput, NotFound, NotPossible, UnreadableRecord
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
@@ -20,6 +21,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.ports.models import Rehearsal
+from agent_core.ports.telemetry import record_end
 from agent_core.service.creating.creation import (
     DEFAULT_LIMITS,
     CreationLimits,
@@ -240,6 +242,7 @@ class AgentLifecycle(TransactionalService):
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
             ended = turn.stop(origin.by, now, outside=self.commands.may_return_untrusted(turn.call.name, agent))
             work.turns.save(ended)
+            work.after_commit(partial(record_end, self.telemetry, ended))
             if ended.state == "done":
                 work.audit.append(AuditEntry.of_end(agent, ended, now))
             agent = await self._expose_cut_short(work, agent, turn)

@@ -21,6 +21,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 from agent_core.spending.helper_tree import list_helpers_below
 
 LOOKUP_TIMEOUT_SECONDS = 2.0
@@ -76,6 +77,7 @@ class SavingParts(TypedDict):
     waker: Waker
     clock: Clock
     succession: Succession
+    telemetry: Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,7 @@ class TransactionalService:
     waker: Waker
     clock: Clock
     succession: Succession = field(default_factory=Succession)
+    telemetry: Telemetry = NOT_WATCHED
 
     async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
         """Apply a change to the agent and append `what` and `detail` to the decision log.

@@ -172,5 +172,6 @@ async def _charge_reservation(reservation_id: ReservationId, work: UnitOfWork) -
         return FREE
     spent: dict[CallKind, Usage] = {reservation.kind: Usage(cost=reservation.amount)}
     await charge_account(work, reservation.account, spent, reservation.held)
+    work.budgets.add_to_day(reservation.account.channel, reservation.since, reservation.model, spent[reservation.kind])
     work.reservations.remove(reservation.id, must_exist=True)
     return reservation.amount

@@ -80,6 +80,10 @@ class StepReservation:
         if self.id:
             work.reservations.remove(self.id, must_exist=self.is_saved)
 
+    def add_to_day(self, work: UnitOfWork, model: str, usage: Usage) -> None:
+        if usage != NO_USAGE:
+            work.budgets.add_to_day(self.account.channel, self.clock.now(), model, usage)
+
     def forget(self) -> None:
         if self.id:
             self.settled[self.id] = True
@@ -92,7 +96,8 @@ class SpendingTracker:
 
     `agent`: the budget that an agent and its helpers share, as read from the database.
     `channel`: the channel's budget, as read from the database.
-    `spent`: the usage that was not settled yet; `held`: the estimated cost of calls in progress.
+    `spent`, `models`: the usage that was not settled yet, by kind of call and by model.
+    `held`: the estimated cost of calls in progress.
     `reservation`: the row in which other processes see both. Without it, only the budgets as read are checked.
     `price_setting`: the name of the setting for prices, for error messages.
     `confirm`: raises Superseded if another worker has taken the agent; it is awaited before each call.
@@ -101,6 +106,7 @@ class SpendingTracker:
     agent: Budget = NO_BUDGET
     channel: Budget = NO_BUDGET
     spent: dict[CallKind, Usage] = field(default_factory=dict)
+    models: dict[str, Usage] = field(default_factory=dict)
     held: Decimal = FREE
     reservation: StepReservation | None = field(default=None, repr=False)
     price_setting: str = PRICE_SETTING
@@ -138,12 +144,14 @@ class SpendingTracker:
         funds = await self.reservation.load_funds() if self.reservation else self._funds
         return funds.left(total_cost(self.spent) + self.held)
 
-    def record(self, kind: CallKind, usage: Usage) -> None:
+    def record(self, kind: CallKind, usage: Usage, model: str = "") -> None:
+        """Add a usage. What another service than a chat model was used for is known by its kind."""
         self.spent[kind] = self.spent.get(kind, NO_USAGE) + usage
+        self.models[model or kind] = self.models.get(model or kind, NO_USAGE) + usage
 
     def settle(self) -> dict[CallKind, Usage]:
         """Return the spending since the last call of this method and add it to the budgets, after it was saved."""
-        spent, self.spent = self.spent, {}
+        spent, self.spent, self.models = self.spent, {}, {}
         cost = total_cost(spent)
         self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)
         if self.reservation:
@@ -151,14 +159,17 @@ class SpendingTracker:
         return spent
 
     def remove_reservation(self, work: UnitOfWork) -> None:
-        """Delete the reservation in the unit of work that charges what was spent."""
+        """In the unit of work that charges what was spent: delete the reservation, and add to the day's spending."""
         if self.reservation:
             self.reservation.remove(work)
+            for model, usage in self.models.items():
+                self.reservation.add_to_day(work, model, usage)
 
     async def drop_if_charged(self, work: UnitOfWork) -> None:
         """Forget what was spent if the reservation was charged, so that it is not charged twice."""
         if self.reservation and await self.reservation.was_charged(work):
             self.spent.clear()
+            self.models.clear()
             self.reservation.forget()
 
     @property

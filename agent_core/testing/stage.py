@@ -29,6 +29,7 @@ from agent_core.ports.engine import EngineFactory
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, Rehearsal
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 from agent_core.prompt.profiles import ProfileName
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
@@ -72,6 +73,7 @@ class Stage(Core):
         index: MemoryIndex | None = None,
         rehearsal: Rehearsal | None = None,
         engine: EngineFactory = LocalEngine,
+        telemetry: Telemetry = NOT_WATCHED,
         **options: Unpack[StageOptions],
     ) -> None:
         self.model, self.surface = model or ScriptedModel(), surface or RecordingSurface()
@@ -88,6 +90,7 @@ class Stage(Core):
             embedder=self.embedder,
             rehearsal=rehearsal,
             engine=engine,
+            telemetry=telemetry,
         )
         options.setdefault("undo_window", timedelta())  # agents think at once after a reply
         chosen = commands or Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)

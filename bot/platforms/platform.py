@@ -18,6 +18,7 @@ from agent_core.ports.engine import NO_BROADCAST, Broadcast
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 from bot.settings import Settings
 
 
@@ -46,6 +47,7 @@ class PlatformParts:
     model: LanguageModel
     broadcast: Broadcast = NO_BROADCAST
     templates: AgentTemplates = field(default_factory=load_templates)
+    telemetry: Telemetry = NOT_WATCHED
 
 
 class ChatConnection(Protocol):

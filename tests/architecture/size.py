@@ -20,25 +20,25 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_800, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_825, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_000, ("agent_core/oversight", "agent_core/spending")),
-    "store": Room(3_200, ("agent_core/persistence",)),
-    "loop": Room(2_200, ("agent_core/loop",)),
+    "store": Room(3_330, ("agent_core/persistence",)),
+    "loop": Room(2_225, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
-    "prompt": Room(1_360, ("agent_core/prompt",)),
-    "service": Room(3_390, ("agent_core/service",)),
-    "engine": Room(390, ("agent_core/engines",)),
-    "ports": Room(670, ("agent_core/ports",)),
+    "prompt": Room(1_370, ("agent_core/prompt",)),
+    "service": Room(3_470, ("agent_core/service",)),
+    "engine": Room(395, ("agent_core/engines",)),
+    "ports": Room(715, ("agent_core/ports",)),
     "toolset": Room(1_280, ("agent_core/toolset", "agent_core/plugins")),
     "capabilities": Room(16_495, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(870, ("agent_core/testing",)),
-    "assembly": Room(450, ("agent_core",)),
+    "assembly": Room(455, ("agent_core",)),
     "screens": Room(5_170, ("adapters",)),
-    "slack and discord": Room(6_300, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(3_740, ("adapters/web", "adapters/terminal")),
-    "bot": Room(3_575, ("bot",)),
-    "tests": Room(70_800, ("tests",)),
-    "benchmarks": Room(2_800, ("benchmarks",)),
+    "slack and discord": Room(6_320, ("adapters/slack", "adapters/discord")),
+    "web and terminal": Room(3_810, ("adapters/web", "adapters/terminal")),
+    "bot": Room(3_950, ("bot",)),
+    "tests": Room(72_500, ("tests",)),
+    "benchmarks": Room(2_860, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product
 

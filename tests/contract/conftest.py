@@ -14,8 +14,8 @@ from agent_core.testing.database import TemporaryDatabase, template
 from tests.tables import on_database
 
 EMPTY = (
-    "TRUNCATE agents, deletions, deliveries, preferences, installations, budgets, reservations, audit, audit_heads,"
-    " form_drafts CASCADE"
+    "TRUNCATE agents, deletions, deliveries, preferences, installations, budgets, spending_days, reservations, audit,"
+    " audit_heads, form_drafts CASCADE"
 )
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -427,3 +428,23 @@ async def test_an_agent_of_a_terminal_is_left_to_its_own_process(place: Place) -
         await place.wake(engine, ADA.id)
         await loop.until(lambda: ADA.id in loop.begun)
     assert typed.id not in loop.begun
+
+
+@pytest.mark.slow
+async def test_workers_name_what_they_hold_and_the_queue_what_waits(place: Place) -> None:
+    loop = Recorder(holds=True)
+    async with place.running(loop) as engine:
+        await place.wake(engine, ADA.id)
+        async with loop.changed:
+            await loop.changed.wait_for(lambda: loop.begun)
+        await place.wake(engine, ADA.id)
+        async with place.database.begin() as unit:
+            workers, queue = await unit.jobs.list_workers(), await unit.jobs.state()
+        loop.gate.set()
+    if queue is None:
+        assert workers == ()
+        return
+    assert [(each.number, each.agents) for each in workers] == [(1, (ADA.id,))]
+    assert (queue.waiting, queue.running) == (1, 1)
+    assert queue.oldest
+    assert abs(queue.oldest - SystemClock().now()) < timedelta(minutes=5)

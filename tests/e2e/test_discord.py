@@ -126,7 +126,7 @@ async def test_an_agent_is_made_and_approved_to_its_end(place: Place, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.proves("discord:resume")
 async def test_a_press_while_the_line_is_broken_counts_once_it_is_resumed(place: Place, tmp_path: Path) -> None:
-    async with program(tmp_path, **place.settings):
+    async with program(tmp_path, **place.settings) as signoff:
         await place.begun()
         card = await place.card(1, "Approve")
         place.discord.gateway.cut()
@@ -136,6 +136,9 @@ async def test_a_press_while_the_line_is_broken_counts_once_it_is_resumed(place:
         assert (place.discord.gateway.count(Op.IDENTIFY), place.discord.gateway.count(Op.RESUME)) == (1, 1)
         await place.ana.presses(await place.card(2, "Approve"), "Approve").answered()
         await place.said("Clerk is done")
+        await signoff.stop()
+        await signoff.listen()
+    assert [signoff.output.count(f" {event} surface=discord") for event in ("connected", "disconnected")] == [2, 2]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -211,7 +212,10 @@ async def test_a_card_that_was_sent_but_not_recorded_is_found_again(
 
 
 @pytest.mark.proves("slack:missed")
-async def test_replies_missed_while_the_socket_was_away_are_taken_in_order(office: Office, tmp_path: Path) -> None:
+async def test_replies_missed_while_the_socket_was_away_are_taken_in_order(
+    office: Office, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "adapters.slack.connection")
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path, transport="socket") as running:
         chat = await new_clerk(office, running)
         await (await chat.asks("write_to_file")).press("Stop")
@@ -222,6 +226,7 @@ async def test_replies_missed_while_the_socket_was_away_are_taken_in_order(offic
         await office.slack.connected()
         await office.slack.until(lambda: len(office.slack.calls_of("reactions.add")) == 3)
         assert await notes(running) == ["first", "second", "third"]
+        assert caplog.messages.count("connected") >= 2
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 from discord.http import Route
 
 from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGone
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ class DiscordApi:
 
     client: discord.Client
     token: str = field(repr=False)
+    telemetry: Telemetry = NOT_WATCHED
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, act: Callable[[], Awaitable[T]]) -> T:
@@ -59,6 +61,8 @@ class DiscordApi:
         try:
             return await act()
         except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
+            if isinstance(fault, discord.RateLimited) or getattr(fault, "status", 0) == 429:
+                self.telemetry.count_rate_limit("discord")
             raise surface_error_of(fault) from None  # the cause may contain the request with its token
 
     async def prepare(self) -> None:

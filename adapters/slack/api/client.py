@@ -15,6 +15,7 @@ from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SlackRefused, require_success
 from agent_core.errors import SurfaceBusy, ThreadGone
 from agent_core.ports.clock import Clock
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 
 Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
 MAX_BACKOFF_SECONDS = 60.0
@@ -56,6 +57,7 @@ class SlackApi:
 
     tokens: SlackTokens
     clock: Clock
+    telemetry: Telemetry = NOT_WATCHED
     gates: dict[str, Backoff] = field(default_factory=dict)
 
     async def ask(self, workspace: str, ask: Ask, *, place: str = "") -> AsyncSlackResponse:
@@ -108,7 +110,9 @@ class SlackApi:
 
     def _closed(self, key: str, why: str, seconds: float | None) -> SurfaceBusy:
         faults = self.gates[key].faults + 1 if key in self.gates else 1
-        if seconds is None:
+        if seconds is not None:  # only a rate limit names a time
+            self.telemetry.count_rate_limit("slack")
+        else:
             # Jitter, so that many agents do not retry at the same moment.
             seconds = min(MAX_BACKOFF_SECONDS, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
         self.gates[key] = Backoff(self.clock.now() + timedelta(seconds=seconds), faults)

@@ -1,4 +1,4 @@
-"""The pages of a thread, a channel and a new agent; an invalid form is shown again with its values and errors."""
+"""Pages of a thread, a channel, a new agent, an answer; an invalid form is shown again with its values and errors."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,9 @@ from typing import Any
 
 from aiohttp import web
 
+from adapters.screens.buttons import Button
+from adapters.screens.question_form import sent_texts
+from adapters.typed.actions import FormInput
 from adapters.typed.answers import Answer
 from adapters.typed.form_values import FormValues
 from adapters.typed.prompt_drafts import left_out_text, list_choices, usable_by_source
@@ -20,6 +23,8 @@ from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, Invalid
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.files import FileEntry
+from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +166,27 @@ def after_saving() -> Iterator[None]:
         yield
     except DatabaseAway as away:
         raise CommitUnknown from away
+
+
+async def send_answer(
+    workspace: WebContext, request: web.Request, form: FormValues, button: Button, origin: Origin
+) -> web.Response | None:
+    """Answer with the form; return the page of a refused form, None if it was sent."""
+    agent, turn = await workspace.views.turn(origin.channel, TurnId(button.subject))
+    written = sent_texts(turn, form)
+    try:
+        await workspace.actions.press(button, FormInput(arguments=written), origin)
+    except InvalidInput as wrong:
+        return await workspace.answer(
+            request,
+            "answer.html",
+            status=422,
+            said=" ".join(wrong.problems.values()),
+            channel=origin.channel,
+            agent=agent,
+            turn=turn,
+            written=written,
+            problems=wrong.problems,
+            sends_to=form.get("to", ""),
+        )
+    return None

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from agent_core.capabilities.models.completion import BrokenOff
 from agent_core.capabilities.models.model_facts import reported_window
 from agent_core.capabilities.models.settings import Endpoint
-from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
+from agent_core.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited
 from agent_core.providers.limited_replies import ReplyTooLong
 
 OWN_MODEL = "It is this agent's own model: write !model and the name of another one, or !model default, then resume."
@@ -197,7 +197,8 @@ def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
     if status < 400:  # an error event in a stream
         return ModelUnavailable(f"{host} broke off its reply: {message}")
     if status in RETRYABLE_STATUSES or status >= 500:
-        return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
+        kind = RateLimited if status == 429 else ModelUnavailable
+        return kind(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
     if status == 401 or (status == 403 and is_about_key(error)):
         wrong = "does not accept the key" if call.secret else "wants a key"
         return ModelRefused(

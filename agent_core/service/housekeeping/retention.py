@@ -1,4 +1,4 @@
-"""Deletes every hour what is kept too long: agents at rest, log entries, forms, files in trashes; has heads posted."""
+"""Deletes every hour what is kept too long: agents at rest, entries, forms, trashes, spending; has heads posted."""
 
 import logging
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.origin import SIGNOFF
 from agent_core.model.records.deletion import Retention
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database, in_one_unit
+from agent_core.ports.database import Database, in_one_unit, queue_in_one_unit
 from agent_core.ports.files import Workspaces
 from agent_core.service.housekeeping.head_posting import HeadPosting
 from agent_core.service.lifecycle import AgentLifecycle
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 3600.0
 PAGE_ROWS = 100
+SPENDING_DAYS = 90  # three times what Operations draws
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,8 @@ class RetentionJob:
             agents = await self._delete_agents(self._before(self.retention.history_days))
         if self.retention.audit_days is not None:
             entries = await self._expire_entries(self._before(self.retention.audit_days))
+        oldest = self._before(SPENDING_DAYS).date().isoformat()
+        await queue_in_one_unit(self.database, lambda work: work.budgets.forget_days(oldest))
         if await in_one_unit(self.database, lambda work: work.form_drafts.expire(self.clock.now())):
             await self.lifecycle.eraser.empty_journal()
         if agents or entries:

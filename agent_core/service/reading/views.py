@@ -29,6 +29,7 @@ from agent_core.service.reading.approval_queue import ApprovalQueue
 from agent_core.service.reading.channel_tools import ChannelTools
 from agent_core.service.reading.decision_log import DecisionLog
 from agent_core.service.reading.glances import Glances
+from agent_core.service.reading.operations import Operations
 from agent_core.service.reading.text_search import TextSearches
 from agent_core.spending.helper_tree import list_helpers_below
 from agent_core.toolset.registry import Commands
@@ -61,7 +62,10 @@ class ThreadPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentViews:
-    """Read access for people. A record of another channel raises NotFound."""
+    """Read access for people. A record of another channel raises NotFound.
+
+    `in_progress`: how many agents this process advances.
+    """
 
     database: Database
     commands: Commands
@@ -69,6 +73,7 @@ class AgentViews:
     clock: Clock
     retention: Retention = KEEP_ALL
     list_sources: ListSources = no_sources
+    in_progress: Callable[[], int] = lambda: 0
 
     async def _read(self, query: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         async with self.database.begin() as work:
@@ -222,6 +227,10 @@ class AgentViews:
     @property
     def glances(self) -> Glances:
         return Glances(database=self.database, clock=self.clock)
+
+    @property
+    def operations(self) -> Operations:
+        return Operations(database=self.database, clock=self.clock, in_progress=self.in_progress)
 
     @property
     def tools(self) -> ChannelTools:

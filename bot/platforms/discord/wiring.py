@@ -34,7 +34,8 @@ class WiredDiscord:
         """Build the surface with the bot's token, for every server that the bot is in."""
         addresses = BaseUrls(settings.discord_api_url, settings.discord_gateway_url)
         client = SignoffClient(addresses)
-        calls = DiscordApi(client=client, token=settings.discord_token.get_secret_value())
+        token = settings.discord_token.get_secret_value()
+        calls = DiscordApi(client=client, token=token, telemetry=parts.telemetry)
         surface = DiscordSurface(
             sending=DiscordSender(calls=calls),
             clock=parts.clock,

@@ -62,7 +62,7 @@ class WiredSlack:
             )
         else:
             tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
-        calls = SlackApi(tokens=tokens, clock=clock)
+        calls = SlackApi(tokens=tokens, clock=clock, telemetry=parts.telemetry)
         directory = SlackDirectory(
             calls=calls,
             soon=soon,
