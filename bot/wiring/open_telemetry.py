@@ -104,7 +104,7 @@ class Exporting:
         ends = (self.traces.shutdown, partial(self.metrics.shutdown, timeout_millis=CLOSE_SECONDS * 1_000))
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*map(asyncio.to_thread, ends))
+                await asyncio.gather(*(asyncio.to_thread(end) for end in ends))
 
     def observe(self, instrument: Instrument, amount: float, labels: Mapping[str, str]) -> None:
         match self.instruments[instrument.name]:
