@@ -51,6 +51,7 @@ from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.wiring.models import Models, choose_templates
+from bot.wiring.page_accounts import with_accounts
 from bot.wiring.plugins import load_all_plugins
 from bot.wiring.tool_servers import serve_core, with_tool_servers
 from bot.wiring.workspaces import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
@@ -141,7 +142,7 @@ async def assemble(
             database=database,
             model=models.model,
             index=models.index,
-            surfaces=(*surfaces, *(platform.surface for platform in platforms)),
+            surfaces=(*with_accounts(surfaces, settings, database), *(platform.surface for platform in platforms)),
             workspaces=workspaces,
             sandbox=capabilities.programs.sandbox,
             clock=clock,

@@ -20,13 +20,13 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_640, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_650, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_000, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(3_180, ("agent_core/persistence",)),
     "loop": Room(2_150, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
     "prompt": Room(1_345, ("agent_core/prompt",)),
-    "service": Room(3_280, ("agent_core/service",)),
+    "service": Room(3_310, ("agent_core/service",)),
     "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(670, ("agent_core/ports",)),
     "toolset": Room(1_280, ("agent_core/toolset", "agent_core/plugins")),
@@ -35,9 +35,9 @@ ROOMS: Mapping[str, Room] = {
     "assembly": Room(450, ("agent_core",)),
     "screens": Room(5_100, ("adapters",)),
     "slack and discord": Room(6_300, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(3_680, ("adapters/web", "adapters/terminal")),
-    "bot": Room(3_530, ("bot",)),
-    "tests": Room(70_100, ("tests",)),
+    "web and terminal": Room(4_030, ("adapters/web", "adapters/terminal")),
+    "bot": Room(3_600, ("bot",)),
+    "tests": Room(71_100, ("tests",)),
     "benchmarks": Room(2_800, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product
