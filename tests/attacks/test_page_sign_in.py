@@ -11,20 +11,18 @@ from urllib.parse import urlencode
 
 import pytest
 from aiohttp import ClientSession, CookieJar, web
-from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc import jws, jwt
 from joserfc.jwk import OctKey
 from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64encode
 
-from adapters.web.guard import cookie_secret
 from adapters.web.sign_in.sessions import SESSION_SECONDS
 from agent_core.model.origin import account_id
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.scenario.chat import writing
-from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts, query_of
+from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts, query_of, signed_cookie
 from tests.standins.oidc import CLIENT_ID, CLIENT_SECRET, OwnProvider, make_key, own_provider
 from tests.standins.serving import serving
 
@@ -231,8 +229,8 @@ async def test_a_way_back_leads_back_once(own: OwnProvider, base: str, eve: Brow
 @pytest.mark.proves("page:sign-in-proof")
 async def test_an_attempt_ends_and_cannot_be_made_up(own: OwnProvider, base: str, eve: Browser, answer: str) -> None:
     attempt = ["state", "nonce", "verifier", "/"]
-    late = signed("attempt", attempt, age=601)
-    for cookie in (late, late[:-1], signed("session", attempt), "x", json.dumps(attempt)):
+    late = signed_cookie("attempt", attempt, age=601)
+    for cookie in (late, late[:-1], signed_cookie("session", attempt), "x", json.dumps(attempt)):
         back = f"/enter/callback?{urlencode({'code': 'code-0', 'state': 'state'})}"
         assert (await eve.get(back, headers={"Cookie": f"signoff_attempt={cookie}"})).status == 403
     assert "/token" not in own.asked
@@ -277,23 +275,15 @@ async def test_who_signs_in_stays_on_this_site(base: str, eve: Browser, to: str,
 # Sessions
 
 
-def signed(what: str, texts: list[str], age: float = 0, secret: str = CLIENT_SECRET) -> str:
-    """A cookie as the page would have signed it so long ago."""
-
-    class Earlier(TimestampSigner):
-        def get_timestamp(self) -> int:
-            return int(time.time() - age)
-
-    return str(URLSafeTimedSerializer(cookie_secret(secret), f"signoff {what}", signer=Earlier).dumps(texts))
-
-
 @pytest.mark.proves("page:session")
 async def test_a_session_is_not_renewed_and_ends_after_twelve_hours(own: OwnProvider, base: str, eve: Browser) -> None:
     await eve.sign_in()
     person = account_id(own.address, "sub-1")
     async with browser(base) as other:
         for age, status in ((0, 200), (SESSION_SECONDS - 60, 200), (SESSION_SECONDS + 60, 303)):
-            seen = await other.get("/", headers={"Cookie": f"signoff_session={signed('session', [person, 'a'], age)}"})
+            seen = await other.get(
+                "/", headers={"Cookie": f"signoff_session={signed_cookie('session', [person, 'a'], age)}"}
+            )
             assert (seen.status, [each for each in seen.cookies if each != "signoff_visit"]) == (status, [])
 
 
@@ -303,11 +293,11 @@ async def test_a_session_cannot_be_made_up(own: OwnProvider, eve: Browser, answe
     await eve.sign_in()
     person = account_id(own.address, "sub-1")
     forged = (
-        signed("session", [person, "a"], secret="another"),
-        signed("attempt", [person, "a"]),
-        signed("visitor", [person, "Ana", "entered"]),
-        signed("session", ["ab" * 16, "a"]),
-        signed("session", [person]),
+        signed_cookie("session", [person, "a"], secret="another"),
+        signed_cookie("attempt", [person, "a"]),
+        signed_cookie("visitor", [person, "Ana", "entered"]),
+        signed_cookie("session", ["ab" * 16, "a"]),
+        signed_cookie("session", [person]),
         json.dumps([person, "a"]),
     )
     async with browser(eve.base) as other:

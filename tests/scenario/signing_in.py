@@ -1,6 +1,7 @@
 """A page on which people sign in with accounts, and people who do so over HTTP as a browser without scripts would."""
 
 import re
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import ClientResponse, ClientSession, CookieJar
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from adapters.web.guard import cookie_secret
 from adapters.web.sign_in.provider import OpenIdProvider
@@ -125,3 +127,13 @@ def alert_in(html: str) -> str:
     """The sentence that says what happened; "" without one."""
     found = re.search(r'role="alert">(.*?)</p>', html)
     return found[1] if found else ""
+
+
+def signed_cookie(what: str, texts: list[str], age: float = 0, secret: str = CLIENT_SECRET) -> str:
+    """A cookie as the page would have signed it so long ago."""
+
+    class Earlier(TimestampSigner):
+        def get_timestamp(self) -> int:
+            return int(time.time() - age)
+
+    return str(URLSafeTimedSerializer(cookie_secret(secret), f"signoff {what}", signer=Earlier).dumps(texts))
