@@ -90,7 +90,7 @@ class OpenIdProvider:
         return left["url"]
 
     async def _claims(self, client: _Client, token: Mapping[str, Any], nonce: str) -> Mapping[str, Any]:
-        """What the provider says of the person: in the signed token, and beside it on its page of the person."""
+        """What the provider says of the person: in the signed token, and what that leaves out on a page of its own."""
         wanted = {
             "iss": {"essential": True, "value": client.server_metadata["issuer"]},
             "aud": {"essential": True, "value": self.client_id},
@@ -99,7 +99,7 @@ class OpenIdProvider:
         signed = await client.parse_id_token(token, nonce=nonce, claims_options=wanted, leeway=SKEW_SECONDS)
         if signed is None:
             raise NotTrusted("there is no ID token in its answer")
-        if "userinfo_endpoint" not in client.server_metadata:
+        if "userinfo_endpoint" not in client.server_metadata or {"name", self.groups_claim} <= signed.keys():
             return dict(signed)
         told = await client.userinfo(token=token)
         if told.get("sub") != signed["sub"]:

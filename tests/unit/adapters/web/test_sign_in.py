@@ -1,6 +1,7 @@
 """Signing in to the page with an account, over sockets and at a real provider."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from agent_core.model.origin import account_id
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
+from tests.scenario.served import served
 from tests.scenario.signing_in import GENERAL, alert_in, browser, page_with_accounts
 from tests.standins.oidc import make_account, own_provider
 
-LEADS = ["leads"]
+LEADS, TOKEN = ["leads"], "a-token-of-the-team"
 
 
 @pytest.mark.proves("page:sign-in")
@@ -133,3 +135,28 @@ async def test_the_log_names_the_account(provider: str, tmp_path: Path) -> None:
         log = await (await one.get(f"{GENERAL}/channel-decision-log.jsonl")).text()
     who = {(row["who"], row["who_id"]) for row in map(json.loads, log.splitlines())}
     assert who == {("Ana", account_id(provider, "ana|4"))}
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in")
+async def test_people_from_before_the_accounts_are_strangers_who_decide_nothing_any_more(
+    provider: str, tmp_path: Path
+) -> None:
+    model = ScriptedModel(writing("a.md", "x"), writing("b.md", "x"), waits=True)
+    async with served(model, tmp_path, token=TOKEN) as base, browser(base) as before:
+        await before.post("/enter", token=TOKEN)
+        old = before.chat()
+        await before.post(f"{GENERAL}/new", name="Clerk", role="x", goals="Write", approvers="owner")
+        (link,) = set(re.findall(rf'href="({GENERAL}/a/[^"/]+)"', await (await before.get(GENERAL)).text()))
+        old.path = link
+        await old.asks("write_to_file")
+    async with page_with_accounts(provider, tmp_path, model=model) as base, browser(base) as one:
+        one.session.cookie_jar.update_cookies(before.cookies)
+        assert (await one.get(link)).status == 303
+        await one.sign_in("ana-8")
+        ana = one.chat()
+        ana.path = link
+        assert "Decisions here: @Visitor-" in await (await one.get(link)).text()
+        await ana.says("!policy approvers anyone")
+        await (await ana.asks("write_to_file")).press("Approve")
+        assert await ana.sees("approved by @ana-8")
