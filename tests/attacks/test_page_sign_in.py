@@ -130,6 +130,7 @@ SAYS_NONE = {"id_token_signing_alg_values_supported": ["none", "HS256", "RS256"]
         lie("a description of another provider", metadata={"issuer": "https://accounts.example"}),
         lie("a token endpoint on the network without TLS", metadata={"token_endpoint": "http://192.0.2.1/token"}),
         lie("keys at a file of the server", metadata={"jwks_uri": "file:///etc/passwd"}),
+        lie("a description of wrong types", metadata={"id_token_signing_alg_values_supported": 7}),
         lie("a description without keys", metadata={"jwks_uri": None}),
     ],
 )

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
 from agent_core.model.origin import account_id
@@ -13,6 +15,7 @@ from tests.scenario.chat import writing
 from tests.scenario.signing_in import GENERAL, page_with_accounts
 from tests.standins.oidc import make_account
 
+Scheme: TypeAlias = Literal["light", "dark"]
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
@@ -72,3 +75,33 @@ async def test_an_open_page_says_that_the_session_has_ended(browser: Browser, pr
         await ana.page.context.clear_cookies()
         model.say(writing("a.md", "x"))
         await expect(ana.page.get_by_text("Your sign-in has ended. Reload the page to sign in again.")).to_be_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:accessible")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_pages_of_the_sign_in_have_no_fault_that_a_screen_reader_would_meet(
+    browser: Browser, provider: str, tmp_path: Path, scheme: Scheme
+) -> None:
+    async with page_with_accounts(provider, tmp_path) as base:
+        ana = BrowserChat(await (await open_context(browser, color_scheme=scheme)).new_page(), base)
+        await ana.page.goto(f"{base}/enter")
+        await check(ana)
+        await ana.page.goto(f"{base}/enter/callback?state=another")
+        await expect(ana.page.get_by_role("alert")).to_contain_text("did not begin in this browser")
+        await check(ana)
+        await press_sign_in(ana, "ana-9")
+        await ana.page.wait_for_url(f"{base}/")
+        await ana.page.goto(f"{base}{GENERAL}/policy")
+        await expect(ana.page.get_by_label("Or only members of these groups")).to_be_visible()
+        await check(ana)
+        await ana.open_settings()
+        await check(ana)
+        await ana.page.get_by_role("button", name="Sign out", exact=True).click()
+        await expect(ana.page.get_by_role("link", name="Sign in again")).to_be_visible()
+        await check(ana)
+
+
+async def check(chat: BrowserChat) -> None:
+    found = await Axe().run(chat.page)
+    assert found.violations_count == 0, found.generate_report()

@@ -132,12 +132,14 @@ class OpenIdProvider:
         try:
             async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
                 answer = (await client.get(address)).raise_for_status()
-            said = self._checked(answer.json())
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as fault:
+            said = answer.json()
+            used = self._checked(said)
+            has_scope = GROUPS_SCOPE in said.get("scopes_supported", ())
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError) as fault:
             raise ProviderAway(str(fault) or type(fault).__name__) from fault
-        scopes = (*SCOPES, *([GROUPS_SCOPE] if GROUPS_SCOPE in said.pop("scopes_supported") else []))
+        scopes = (*SCOPES, GROUPS_SCOPE) if has_scope else SCOPES
         options = {"scope": " ".join(scopes), "code_challenge_method": "S256", "timeout": TIMEOUT_SECONDS}
-        return _Client(None, client_id=self.client_id, client_secret=self.client_secret, client_kwargs=options, **said)
+        return _Client(None, client_id=self.client_id, client_secret=self.client_secret, client_kwargs=options, **used)
 
     def _checked(self, said: Any) -> dict[str, Any]:
         """What is used of the provider's description of itself; raise ValueError for one of somebody else."""
@@ -149,12 +151,7 @@ class OpenIdProvider:
         if bare := [name for name, address in used.items() if not is_private(str(address))]:
             raise ValueError(f"the provider's {bare[0]} is not at an https address")
         algorithms = [each for each in said.get(SIGNING) or ["RS256"] if each in ALGORITHMS]
-        return {
-            **used,
-            "issuer": said["issuer"],
-            SIGNING: algorithms,
-            "scopes_supported": said.get("scopes_supported") or (),
-        }
+        return {**used, "issuer": said["issuer"], SIGNING: algorithms}
 
 
 def _groups(claim: object) -> tuple[str, ...]:
