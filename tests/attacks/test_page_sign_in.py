@@ -276,6 +276,7 @@ async def test_who_signs_in_stays_on_this_site(base: str, eve: Browser, to: str,
 # Sessions
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:session")
 async def test_a_session_is_not_renewed_and_ends_after_twelve_hours(own: OwnProvider, base: str, eve: Browser) -> None:
     await eve.sign_in()
@@ -288,6 +289,7 @@ async def test_a_session_is_not_renewed_and_ends_after_twelve_hours(own: OwnProv
             assert (seen.status, [each for each in seen.cookies if each != "signoff_visit"]) == (status, [])
 
 
+@pytest.mark.slow
 @attack("http", "A session that somebody made up, or that is signed with another secret", NOBODY)
 @pytest.mark.proves("page:session")
 async def test_a_session_cannot_be_made_up(own: OwnProvider, eve: Browser, answer: str) -> None:
@@ -307,6 +309,7 @@ async def test_a_session_cannot_be_made_up(own: OwnProvider, eve: Browser, answe
             assert seen.status == 303, answer
 
 
+@pytest.mark.slow
 @attack("http", "Session fixation: a cookie from before the sign-in", "another session, whose id is new")
 @pytest.mark.proves("page:session")
 async def test_each_sign_in_is_a_new_session(eve: Browser, answer: str) -> None:
@@ -377,6 +380,7 @@ async def test_under_https_the_cookies_are_kept_to_the_host(own: OwnProvider, tm
 # Rights, names and ids
 
 
+@pytest.mark.slow
 @attack("http", "Opening a page with the token, or the key, where people sign in", "a redirect to the sign-in")
 @pytest.mark.proves("page:sign-in")
 @pytest.mark.parametrize("secret", ["token", "key"])
@@ -493,6 +497,7 @@ async def test_what_a_person_granted_ends_with_their_group(own: OwnProvider, tmp
 # Secrets, and a provider or a database that is away
 
 
+@pytest.mark.slow
 @attack("http", "Reading codes, tokens or verifiers in the log, at the level DEBUG", "none is there")
 @pytest.mark.proves("page:sign-in-proof")
 async def test_no_secret_of_a_sign_in_is_logged(

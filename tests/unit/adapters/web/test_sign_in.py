@@ -123,6 +123,7 @@ async def test_a_group_of_the_provider_approves_and_sets_the_policy(provider: st
         assert await ana.sees("approved by @Ana")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:sign-in")
 async def test_the_log_names_the_account(provider: str, tmp_path: Path) -> None:
     await make_account(provider, "ana|4", name="Ana")
