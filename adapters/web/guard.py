@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.web.identity import VISITOR, Visitor, VisitorCookie, new_visitor, visitor_of
+from adapters.web.identity import COOKIE_SECONDS, VISITOR, SignedCookie, Visitor, new_visitor, texts_of, visitor_in
 from adapters.web.sign_in.sessions import ENTER, OPEN_TO_STRANGERS, AccountSignIn
 from adapters.web.urls import LOOPBACK, host_name, is_ip_address, local_path, origin_host
 from agent_core.errors import DatabaseAway
@@ -111,7 +111,7 @@ class Guard:
         """The visitor whom the cookie names, or a new one where that person has signed out."""
         if self.sign_in:
             return await self.sign_in.visitor(request, self._has_ended)
-        visitor = self.cookie.read(request)
+        visitor = visitor_in(self.cookie.read(request))
         with suppress(DatabaseAway):  # then nothing is shown or done, and the answer gives back what was written
             if await self._has_ended(visitor.ended_by):
                 return new_visitor()
@@ -163,18 +163,22 @@ class Guard:
                 await self.clock.sleep(WRONG_SECONDS)
 
     @property
-    def cookie(self) -> VisitorCookie:
-        """The visitors' cookie. A new token or key makes the cookies before it void."""
-        return VisitorCookie.of(cookie_secret(self.token or self.key), secure=self.is_secure)
+    def cookie(self) -> SignedCookie:
+        """The visitors' cookie. A new token, key or secret of the provider makes the cookies before it void."""
+        if self.sign_in:
+            return self.sign_in.session_cookie
+        return SignedCookie(
+            base_name="signoff",
+            salt="signoff visitor",
+            seconds=COOKIE_SECONDS,
+            secret=cookie_secret(self.token or self.key),
+            secure=self.is_secure,
+        )
 
-    def remember(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Renew the cookie that remembers the person; a session of an account ends in its time, and is not renewed."""
+    def remember(self, response: web.StreamResponse, visitor: Visitor) -> None:
+        """Set or renew the cookie; a session of an account ends in its time, and is not renewed."""
         if not self.sign_in:
-            self.cookie.remember(response, visitor_of(request))
-
-    def forget(self, response: web.StreamResponse) -> None:
-        """Have the browser forget the person."""
-        (self.sign_in.session_cookie if self.sign_in else self.cookie.signed).forget(response)
+            self.cookie.put(response, texts_of(visitor))
 
     @property
     def is_secure(self) -> bool:

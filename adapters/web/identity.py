@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Literal
 
 from aiohttp import web
 from itsdangerous import BadData, URLSafeTimedSerializer
@@ -86,30 +86,18 @@ class SignedCookie:
         return URLSafeTimedSerializer(self.secret, salt=self.salt)
 
 
-@dataclass(frozen=True, slots=True)
-class VisitorCookie:
-    """Reads and sets the cookie of a browser in which nobody signs in with an account."""
+def visitor_in(texts: Sequence[str]) -> Visitor:
+    """The visitor whom a cookie names; a new one, with an id of their own, where it names nobody."""
+    match texts:
+        case [person_id, name, has_entered]:
+            return Visitor(renamed(_stranger(person_id), name), has_entered == "entered")
+        case _:
+            return new_visitor()
 
-    signed: SignedCookie
 
-    @classmethod
-    def of(cls, secret: str, *, secure: bool) -> Self:
-        signed = SignedCookie(
-            base_name="signoff", salt="signoff visitor", seconds=COOKIE_SECONDS, secret=secret, secure=secure
-        )
-        return cls(signed)
-
-    def read(self, request: web.Request) -> Visitor:
-        """The visitor that the cookie names; a new one, with an id of their own, where there is none."""
-        match self.signed.read(request):
-            case [person_id, name, has_entered]:
-                return Visitor(renamed(_stranger(person_id), name), has_entered == "entered")
-            case _:
-                return new_visitor()
-
-    def remember(self, response: web.StreamResponse, visitor: Visitor) -> None:
-        entered = "entered" if visitor.has_entered else ""
-        self.signed.put(response, [visitor.person.id, visitor.person.display, entered])
+def texts_of(visitor: Visitor) -> list[str]:
+    """What the cookie of a browser holds, in which nobody signs in with an account."""
+    return [visitor.person.id, visitor.person.display, "entered" if visitor.has_entered else ""]
 
 
 def new_visitor() -> Visitor:

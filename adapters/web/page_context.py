@@ -155,7 +155,7 @@ class WebContext:
         response = web.Response(text=await self.card_html.draw(draw), content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
         if not identity.is_sent_by_script(request):
-            self.guard.remember(request, response)
+            self.guard.remember(response, identity.visitor_of(request))
         return response
 
     async def record_showings(self, request: web.Request, turns: Iterable[tuple[ChannelScope, Turn]]) -> None:

@@ -105,7 +105,7 @@ class PostRoutes:
         response = redirect_to(local_path(form.get("to", "/")))
         visitor = identity.visitor_of(request)
         person = identity.renamed(visitor.person, form.get("name", ""))
-        self.workspace.guard.cookie.remember(response, replace(visitor, person=person))
+        self.workspace.guard.remember(response, replace(visitor, person=person))
         return response
 
     async def set_theme(self, request: web.Request) -> web.StreamResponse:
@@ -123,7 +123,7 @@ class PostRoutes:
             await guard.delay_wrong("token")
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = redirect_to(to)
-        guard.cookie.remember(response, replace(identity.visitor_of(request), has_entered=True))
+        guard.remember(response, replace(identity.visitor_of(request), has_entered=True))
         return response
 
     async def sign_out(self, request: web.Request) -> web.StreamResponse:
@@ -148,7 +148,7 @@ class PostRoutes:
             response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
         if guard.sign_outs:
             await guard.sign_outs.add(visitor.ended_by)
-        guard.forget(response)
+        guard.cookie.forget(response)
         response.del_cookie(VISIT, path="/", secure=guard.is_secure, samesite="Strict", httponly=True)
         return response
 

@@ -35,8 +35,8 @@ ROOMS: Mapping[str, Room] = {
     "assembly": Room(450, ("agent_core",)),
     "screens": Room(5_100, ("adapters",)),
     "slack and discord": Room(6_300, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(4_030, ("adapters/web", "adapters/terminal")),
-    "bot": Room(3_610, ("bot",)),
+    "web and terminal": Room(4_015, ("adapters/web", "adapters/terminal")),
+    "bot": Room(3_600, ("bot",)),
     "tests": Room(71_100, ("tests",)),
     "benchmarks": Room(2_800, ("benchmarks",)),
 }

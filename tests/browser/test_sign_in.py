@@ -34,6 +34,18 @@ async def press_sign_in(chat: BrowserChat, subject: str) -> None:
     await chat.page.get_by_role("button", name="Authorize", exact=True).click()
 
 
+async def leave(ana: BrowserChat) -> None:
+    """Sign out, and go back to what was on the screen."""
+    await ana.open_settings()
+    await expect(ana.page.get_by_text("You are Ana Lovelace, by your account at localhost")).to_be_visible()
+    await ana.page.get_by_role("button", name="Sign out", exact=True).click()
+    await expect(ana.page.get_by_text("You are signed out. Agents go on working.")).to_be_visible()
+    await expect(ana.page.get_by_role("link", name="Sign out at localhost")).to_be_visible()
+    await ana.page.go_back()
+    await expect(ana.page.get_by_role("link", name="Sign in", exact=True)).to_be_visible()
+    assert "Clerk" not in await ana.page.content()
+
+
 @pytest.mark.slow
 @pytest.mark.proves("page:sign-in")
 async def test_a_team_signs_in_and_the_log_knows_who_decided(browser: Browser, provider: str, tmp_path: Path) -> None:
@@ -51,14 +63,11 @@ async def test_a_team_signs_in_and_the_log_knows_who_decided(browser: Browser, p
         rows = [json.loads(line) for line in (await log.text()).splitlines()]
         assert {row["who_id"] for row in rows if row["right"] == "approved"} == {account_id(elsewhere, "ana-6")}
 
-        await ana.open_settings()
-        await expect(ana.page.get_by_text("You are Ana Lovelace, by your account at localhost")).to_be_visible()
-        await ana.page.get_by_role("button", name="Sign out", exact=True).click()
-        await expect(ana.page.get_by_text("You are signed out. Agents go on working.")).to_be_visible()
-        await expect(ana.page.get_by_role("link", name="Sign out at localhost")).to_be_visible()
-        await ana.page.go_back()
-        await expect(ana.page.get_by_role("link", name="Sign in", exact=True)).to_be_visible()
-        assert "Clerk" not in await ana.page.content()
+        await ana.page.goto(elsewhere)
+        await ana.page.evaluate("to => { location.href = to; }", thread)  # a link of another site
+        await expect(ana.page.get_by_role("heading", name="Clerk", level=1)).to_be_visible()
+
+        await leave(ana)
 
         ben = await sign_in(browser, base, "ben-6")
         await ben.page.goto(thread)

@@ -53,8 +53,13 @@ class SignInRoutes:
         ]
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        """The page with the button that leads to the provider; somebody who is signed in goes on at once."""
+        """The page with the button that leads to the provider; somebody who is signed in goes on at once.
+
+        A browser that follows a link of another site, such as a chat's, brings no Strict cookie along: it tries again.
+        """
         to = _target(request.query.get("to", "/"))
+        if request.headers.get("Sec-Fetch-Site") == "cross-site":
+            return self._go_on(request, to)
         return redirect_to(to) if visitor_of(request).has_entered else self._page(request, to)
 
     async def begin(self, request: web.Request) -> web.StreamResponse:
@@ -87,7 +92,7 @@ class SignInRoutes:
         except Refused as refused:
             response = self._refuse(request, refused)
         else:
-            response = _answer(page("entering.html", to=f"{self.sign_in.address(request)}{_target(to)}"), 200)
+            response = self._go_on(request, _target(to))
             self.sign_in.start(person, response)
             logger.info("signed in", extra={"account": person.id})
         self.sign_in.attempt_cookie.forget(response)
@@ -110,6 +115,10 @@ class SignInRoutes:
             said = NO_MEMBER.format(host, person.display)
             raise Refused(said, 403, f"{person.id} is in no group of OIDC_GROUPS")
         return person
+
+    def _go_on(self, request: web.Request, to: str) -> web.Response:
+        """A page that leads to this one, so that the browser brings its cookie along."""
+        return _answer(page("entering.html", to=f"{self.sign_in.address(request)}{to}"), 200)
 
     def _away(self, away: ProviderAway) -> Refused:
         said = f"{self.sign_in.provider.host} does not answer, so nobody can sign in. Try again in a minute."
