@@ -362,7 +362,7 @@ async def test_another_site_does_nothing_with_a_session(eve: Browser, answer: st
 async def test_under_https_the_cookies_are_kept_to_the_host(own: OwnProvider, tmp_path: Path) -> None:
     public = "https://signoff.example"
     async with page_with_accounts(own.address, tmp_path, public_url=public) as base, browser(base) as ana:
-        began = await ana.get("/enter/begin")
+        began = await ana.get("/enter/begin", headers={"X-Forwarded-Proto": "https"})
         asked = query_of(began.headers["Location"])
         assert asked["redirect_uri"] == f"{public}/enter/callback"
         (attempt,) = began.headers.getall("Set-Cookie")
