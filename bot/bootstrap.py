@@ -53,6 +53,7 @@ from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.wiring.metrics import PrometheusMeters
 from bot.wiring.models import Models, choose_templates
+from bot.wiring.page_accounts import with_accounts
 from bot.wiring.plugins import load_all_plugins
 from bot.wiring.telemetry import make_telemetry
 from bot.wiring.tool_servers import serve_core, with_tool_servers
@@ -153,7 +154,8 @@ async def assemble(
         )
         platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         engine = LocalEngine if is_alone or settings.sqlite_file else _job_queue(settings)
-        ports = _core_ports(parts, models, capabilities, (*surfaces, *(each.surface for each in platforms)), engine)
+        shown = (*with_accounts(surfaces, settings, database), *(each.surface for each in platforms))
+        ports = _core_ports(parts, models, capabilities, shown, engine)
         core = Core.assemble(ports, capabilities.commands, _options(settings, capabilities))
         await stack.enter_async_context(core.engine.connect())
         await stack.enter_async_context(serve_core(settings, capabilities.servers, core, clock))

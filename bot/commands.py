@@ -17,6 +17,7 @@ from aiohttp import web
 from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
+from agent_core.ports.database import Database
 from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.text.lines import counted
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
@@ -48,6 +49,7 @@ from bot.wiring.mcp_clients import (
 )
 from bot.wiring.metrics import METRICS, Metrics, PrometheusMeters, metrics_guard
 from bot.wiring.models import Models, choose_templates
+from bot.wiring.page_accounts import make_sign_in
 from bot.wiring.probes import probe_application, probe_routes, waiting_probe_routes
 from bot.worker import until_one_ends, until_told, work
 
@@ -283,17 +285,23 @@ BY_NAME: dict[str, Command] = {
 
 def page_address(settings: Settings, *, for_log: bool = False) -> str:
     """The address that opens the page. Where there is no token, it carries the key, except `for_log`."""
-    if settings.web_token:
+    if settings.web_token or settings.oidc_issuer:
         return settings.address
     if for_log:
         return f"{settings.address} (`make address` prints it with its key)"
     return f"{settings.address.replace('://', f'://{USER}:{page_key(settings.home)}@', 1)}/enter"
 
 
-def _guard(settings: Settings, sign_outs: SignOuts | None = None) -> Guard:
+def _guard(settings: Settings, database: Database | None = None) -> Guard:
     token = settings.web_token.get_secret_value()
-    key = "" if token else page_key(settings.home)
-    return Guard(token=token, key=key, public_url=settings.public_url, clock=system_clock(), sign_outs=sign_outs)
+    return Guard(
+        token=token,
+        key="" if token else page_key(settings.home),
+        public_url=settings.public_url,
+        clock=system_clock(),
+        sign_outs=SignOuts(database) if database else None,
+        sign_in=make_sign_in(settings, database) if settings.oidc_issuer else None,
+    )
 
 
 def _serve_waiting(settings: Settings) -> AbstractAsyncContextManager[object]:
@@ -317,7 +325,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         uploads=core.uploads,
         tour=core.tour,
         hub=surface.hub,
-        guard=_guard(settings, SignOuts(core.database)),
+        guard=_guard(settings, core.database),
         clock=core.clock,
         model_label=ModelLabel(signoff.model, newest=core.metered_model.newest),
         renderer=make_renderer(),

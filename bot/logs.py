@@ -14,8 +14,8 @@ from agent_core.oversight.secrets import Secrets
 Format = Literal["text", "json"]
 
 NOISY = (
-    *("aiohttp.access", "alembic", "asyncio", "httpcore", "httpx", "httpx2", "mcp", "openai", "psycopg"),
-    *("sqlalchemy", "sse_starlette"),
+    *("aiohttp.access", "alembic", "asyncio", "authlib", "httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"),
+    *("psycopg", "sqlalchemy", "sse_starlette"),
 )
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 TIME = "%Y-%m-%dT%H:%M:%SZ"

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agent_core.capabilities.declaring import Rule, SettingsGroup, needs_extra, refuse_if, setting
+from adapters.web.urls import is_private
+from agent_core.capabilities.declaring import Rule, SettingsGroup, needs_beside, needs_extra, refuse_if, setting
 from agent_core.capabilities.setting_types import (
     LOOPBACK,
     LOWER_CASE,
@@ -23,7 +24,9 @@ from agent_core.capabilities.setting_types import (
 TOKEN_LENGTH = 16
 MCP_TOKEN_LENGTH = 32
 TOO_SHORT = "must have at least 16 characters, or others could guess it."
-UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
+UNGUARDED = "opens the page to others, so WEB_TOKEN or OIDC_ISSUER must be set too."
+UNSAFE_ISSUER = "must begin with https://, or anybody on the network could sign in as anybody."
+NO_WAY_BACK = "needs PUBLIC_URL beside it, the https address of the page: the provider sends people back there."
 UNGUARDED_MCP = "needs MCP_TOKEN beside it, of 32 characters or more, which clients must send."
 
 AgentCount = Annotated[int, Field(ge=1, le=10_000)]
@@ -44,7 +47,8 @@ class RunningSettings(SettingsGroup):
     )
     host: str = setting(
         "127.0.0.1",
-        "The network address that the page listens on. Any address other than localhost requires WEB_TOKEN.",
+        "The network address that the page listens on. Any address other than localhost requires WEB_TOKEN or "
+        "OIDC_ISSUER.",
         rule="a host name or an IP address",
         example="0.0.0.0",  # noqa: S104 (an example; it requires WEB_TOKEN)
         pattern=r"^[A-Za-z0-9._:%-]+$",
@@ -60,8 +64,8 @@ class RunningSettings(SettingsGroup):
     )
     web_token: Secret = setting(
         "",
-        "People enter this token before they see the page. Without it, only this machine can open the page, with the "
-        "key in the address that `run` prints.",
+        "Who opens the page enters this token first; for a team, see OIDC_ISSUER, with which the token is for programs "
+        "alone. Without either, only this machine can open the page, with the key in the address that `run` prints.",
         example="choose-16-or-more-characters",
     )
     metrics_token: Secret = setting(
@@ -73,7 +77,7 @@ class RunningSettings(SettingsGroup):
     )
     public_url: WebAddress = setting(
         "",
-        "The page's address as people type it, if a proxy is in front of it. Requires WEB_TOKEN.",
+        "The page's address as people type it, if a proxy is in front of it. Requires WEB_TOKEN or OIDC_ISSUER.",
         unset="HOST and PORT",
         example="https://signoff.example.com",
     )
@@ -155,15 +159,53 @@ class RunningSettings(SettingsGroup):
         return name.casefold()
 
     def check(self) -> None:
-        needs_token = self.web_token or self.host not in LOOPBACK
+        refuse_if(self.mcp_serve and len(self.mcp_token) < MCP_TOKEN_LENGTH, "mcp_serve", UNGUARDED_MCP)
+        needs_extra(self.mcp_serve, "mcp_serve", "mcp", "mcp")
+        needs_extra(self.database_url.startswith("postgres"), "database_url", "psycopg", "postgres")
+
+
+class SignInSettings(RunningSettings):
+    """The provider of the accounts with which people sign in to the page, and who of them may come in."""
+
+    title: ClassVar[str] = "Signing in to the page"
+
+    oidc_issuer: WebAddress = setting(
+        "",
+        "People sign in to the page with their accounts at this provider (OpenID Connect). Then WEB_TOKEN and the key "
+        "of the page's address open no page.",
+        example="https://id.example.com/realms/team",
+    )
+    oidc_client_id: Annotated[str, Rule("the id that the provider gave")] = setting(
+        "", "Signoff's id at the provider.", example="signoff"
+    )
+    oidc_client_secret: Secret = setting(
+        "", "Signoff's secret at the provider. A new one signs everybody out.", example="what-the-provider-shows"
+    )
+    oidc_groups: Names = setting(
+        (),
+        "Only members of these groups may come in.",
+        unset="everybody who has an account at the provider",
+        example="signoff,ops",
+    )
+    oidc_groups_claim: Annotated[str, Rule("the name of a claim")] = setting(
+        "groups", "The claim in which the provider names a person's groups.", example="roles"
+    )
+
+    def check(self) -> None:
+        needs_beside(self, "oidc_client_id", "oidc_issuer")
+        needs_beside(self, "oidc_client_secret", "oidc_issuer")
+        needs_beside(self, "oidc_groups", "oidc_issuer")
+        needs_beside(self, "oidc_issuer", "oidc_client_id")
+        needs_beside(self, "oidc_issuer", "oidc_client_secret")
+        if self.oidc_issuer:
+            refuse_if(not is_private(self.oidc_issuer), "oidc_issuer", UNSAFE_ISSUER)
+            refuse_if(not is_private(self.address), "oidc_issuer", NO_WAY_BACK)
+        needs_token = self.web_token or (self.host not in LOOPBACK and not self.oidc_issuer)
         refuse_if(needs_token and len(self.web_token) < TOKEN_LENGTH, "web_token", TOO_SHORT)
         is_short = self.metrics_token and len(self.metrics_token) < TOKEN_LENGTH
         refuse_if(bool(is_short), "metrics_token", TOO_SHORT)
         is_open = urlsplit(self.public_url).hostname not in (None, *LOOPBACK)
-        refuse_if(is_open and not self.web_token, "public_url", UNGUARDED)
-        refuse_if(self.mcp_serve and len(self.mcp_token) < MCP_TOKEN_LENGTH, "mcp_serve", UNGUARDED_MCP)
-        needs_extra(self.mcp_serve, "mcp_serve", "mcp", "mcp")
-        needs_extra(self.database_url.startswith("postgres"), "database_url", "psycopg", "postgres")
+        refuse_if(is_open and not (self.web_token or self.oidc_issuer), "public_url", UNGUARDED)
 
 
 class LimitSettings(SettingsGroup):

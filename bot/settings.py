@@ -29,7 +29,7 @@ from agent_core.capabilities.web.settings import WebSettings
 from agent_core.errors import SettingsError
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.settings import SlackSettings
-from bot.running_settings import LimitSettings, LogSettings, RunningSettings
+from bot.running_settings import LimitSettings, LogSettings, SignInSettings
 
 FILE = "_FILE"  # behind the name of a variable: its text is in that file
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
@@ -63,7 +63,7 @@ class Settings(
     MemorySettings,
     ModelSettings,
     FileSettings,
-    RunningSettings,
+    SignInSettings,
 ):
     """The operator's settings. Each field has the name of its variable; an empty text means not set.
 

@@ -16,6 +16,7 @@ from tests.example_counts import choose_examples
 from tests.left_out import OPTION, choose_rest, remember_left_out
 from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
+from tests.standins.oidc import provider  # noqa: F401
 from tests.standins.postgres import own_postgres, postgres  # noqa: F401
 from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
 from tests.temporary_files import keep_in_memory

@@ -130,8 +130,12 @@ def time_text(at: datetime) -> str:
 
 
 def _person_id(entry: AuditEntry) -> str:
-    """The person's id on their platform; for the page, whose ids are in cookies, a digest that tells people apart."""
-    return text_digest(f"who\0{entry.by.id}")[:16] if entry.channel.surface == "web" else entry.by.id
+    """The person's id on their platform, or the account with which they signed in to the page.
+
+    Without accounts the page's ids are in cookies: then a digest tells people apart.
+    """
+    is_in_cookie = entry.channel.surface == "web" and not entry.by.signed_in
+    return text_digest(f"who\0{entry.by.id}")[:16] if is_in_cookie else entry.by.id
 
 
 async def log_files(entries: Sequence[AuditEntry], *, is_channel: bool) -> tuple[Attachment, ...]:

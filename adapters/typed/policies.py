@@ -101,6 +101,7 @@ NOT_A_MENTION = (
 ChannelChange = Callable[[ChannelPolicy], ChannelPolicy]
 AGENTS = "agents"  # leaves a class to the policy of each agent
 CHOICES = {AGENTS: NEEDS_TEXT[None], **{need: NEEDS_TEXT[need] for need in get_args(Need)}}
+MAX_GROUP_CHARACTERS = 200
 NAMED = "named"  # the choice of a form that keeps the people who are named in the policy
 
 
@@ -158,11 +159,21 @@ class ChannelPolicyCommands:
         if alone := ALONE.get(word.casefold().removeprefix("@")):
             return alone
         surface, found = self.surfaces.get(origin.channel.surface), MENTION.fullmatch(word)
+        if surface is None and origin.has_account:
+            return group_approver(word)
         if surface is None:
             raise InvalidInput({"policy": "Here names are not accounts: approvers are anyone, or owner."})
         if found is None:
             raise InvalidInput({"policy": NOT_A_MENTION.format(repr(word[:60]))})
         return Approver(found[1], await surface.find_approver(origin.channel, found[1]))
+
+
+def group_approver(name: str) -> Approver:
+    """The members of a group of the provider where people sign in to the page; raise InvalidInput for no name."""
+    plain = " ".join(name.removeprefix("@").split())
+    if not 0 < len(plain) <= MAX_GROUP_CHARACTERS or not plain.isprintable():
+        raise InvalidInput({"policy": f"Policy: the name of a group has 1 to {MAX_GROUP_CHARACTERS} characters."})
+    return Approver(f"&{plain}", f"@{plain}")
 
 
 def needing(need: str, risks: Sequence[RiskClass]) -> ChannelChange:

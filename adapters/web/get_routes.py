@@ -27,6 +27,7 @@ from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.render import page
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, is_own, redirect_from_form
+from adapters.web.sign_in.routes import SignInRoutes
 from adapters.web.urls import local_path
 from agent_core.model.ids import AgentId, TurnId
 
@@ -38,11 +39,12 @@ class GetRoutes:
     workspace: WebContext
 
     def routes(self) -> list[web.RouteDef | web.StaticDef]:
+        guard = self.workspace.guard
         return [
             web.get("/", self.list_waiting),
             web.get(APPROVE, redirect_home),
             web.get(STOP_ALL, redirect_home),
-            web.get("/enter", self.enter),
+            *(SignInRoutes(sign_in).routes() if (sign_in := guard.sign_in) else [web.get("/enter", self.enter)]),
             web.get("/events", self.events),
             web.get("/theme", redirect_home),
             web.get(SIGN_OUT, redirect_home),

@@ -21,8 +21,9 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.web.identity import VISITOR, Visitor, VisitorCookie, new_visitor
-from adapters.web.urls import host_name, is_ip_address, local_path, origin_host
+from adapters.web.identity import COOKIE_SECONDS, VISITOR, SignedCookie, Visitor, new_visitor, texts_of, visitor_in
+from adapters.web.sign_in.sessions import ENTER, OPEN_TO_STRANGERS, AccountSignIn
+from adapters.web.urls import LOOPBACK, host_name, is_ip_address, local_path, origin_host
 from agent_core.errors import DatabaseAway
 from agent_core.ports.clock import Clock
 from agent_core.service.housekeeping.sign_outs import SignOuts
@@ -31,8 +32,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)
 
 ADMITTED = web.RequestKey("admitted", bool)
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-ENTER = "/enter"
 OPEN_PATHS = (ENTER, "/static/")
 SIGN_OUT = "/sign-out"
 FORWARDING = frozenset(("forwarded", "via", "x-real-ip", "true-client-ip", "x-client-ip", "cf-connecting-ip"))
@@ -63,7 +62,8 @@ class Guard:
     """Checks requests. `public_url`: the address at a reverse proxy.
 
     `token`: what people type at /enter. `key`: the secret in the address that is printed, where there is no token.
-    Without both, the page is open; the process never serves it so. `clock`: paces answers to wrong keys and tokens.
+    Without both, the page is open; the process never serves it so. `sign_in`: where people sign in with accounts, these
+    alone open pages, and token and key are for programs. `clock`: paces answers to wrong keys and tokens.
     `sign_outs`: whose cookies are void; None while no database is there.
     """
 
@@ -72,6 +72,7 @@ class Guard:
     public_url: str = ""
     clock: Clock | None = None
     sign_outs: SignOuts | None = None
+    sign_in: AccountSignIn | None = None
     wrong: Lock = field(default_factory=Lock)
 
     def watch(self, app: web.Application, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> None:
@@ -108,15 +109,28 @@ class Guard:
 
     async def _visitor(self, request: web.Request) -> Visitor:
         """The visitor whom the cookie names, or a new one where that person has signed out."""
-        visitor = self.cookie.read(request)
+        if self.sign_in:
+            return await self.sign_in.visitor(request, self._has_ended)
+        visitor = visitor_in(self.cookie.read(request))
         with suppress(DatabaseAway):  # then nothing is shown or done, and the answer gives back what was written
-            if self.sign_outs and await self.sign_outs.has(visitor.person.id):
+            if await self._has_ended(visitor.ended_by):
                 return new_visitor()
         return visitor
 
+    async def _has_ended(self, ended: str) -> bool:
+        return self.sign_outs is not None and await self.sign_outs.has(ended)
+
+    @property
+    def asks_to_enter(self) -> bool:
+        """Whether people come in by the page `/enter`."""
+        return bool(self.token or self.sign_in)
+
     def _is_open(self, request: web.Request) -> bool:
-        """Whether a stranger may ask for it: a file of the page's look, and the form for the token."""
-        is_form = bool(self.token) and request.path == ENTER and request.method in ("GET", "HEAD", "POST")
+        """Whether a stranger may ask for it: a file of the page's look, the form for the token, or the sign-in."""
+        if self.sign_in:
+            is_form = request.path in OPEN_TO_STRANGERS and request.method in ("GET", "HEAD")
+        else:
+            is_form = bool(self.token) and request.path == ENTER and request.method in ("GET", "HEAD", "POST")
         return is_form or (request.method in ("GET", "HEAD") and request.path.startswith("/static/"))
 
     async def require_bearer(self, request: web.Request) -> None:
@@ -130,8 +144,8 @@ class Guard:
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
 
     async def _admit(self, request: web.Request) -> None:
-        """Let in who has the token or the key; raise the answer to anyone else."""
-        if self.token:
+        """Let in who has signed in, or has the token or the key; raise the answer to anyone else."""
+        if self.asks_to_enter:
             if not request[VISITOR].has_entered:
                 raise web.HTTPSeeOther(f"/enter?to={quote(local_path(request.rel_url.raw_path), safe='/')}")
         elif _is_forwarded(request):
@@ -149,9 +163,22 @@ class Guard:
                 await self.clock.sleep(WRONG_SECONDS)
 
     @property
-    def cookie(self) -> VisitorCookie:
-        """The visitors' cookie. A new token or key makes the cookies before it void."""
-        return VisitorCookie(_cookie_secret(self.token or self.key), secure=self.is_secure)
+    def cookie(self) -> SignedCookie:
+        """The visitors' cookie. A new token, key or secret of the provider makes the cookies before it void."""
+        if self.sign_in:
+            return self.sign_in.session_cookie
+        return SignedCookie(
+            base_name="signoff",
+            salt="signoff visitor",
+            seconds=COOKIE_SECONDS,
+            secret=cookie_secret(self.token or self.key),
+            secure=self.is_secure,
+        )
+
+    def remember(self, response: web.StreamResponse, visitor: Visitor) -> None:
+        """Set or renew the cookie; a session of an account ends in its time, and is not renewed."""
+        if not self.sign_in:
+            self.cookie.put(response, texts_of(visitor))
 
     @property
     def is_secure(self) -> bool:
@@ -169,7 +196,7 @@ class Guard:
 
     def _is_known_host(self, name: str) -> bool:
         public = urlsplit(self.public_url).hostname
-        return name in LOOPBACK or name == public or (bool(self.token) and is_ip_address(name))
+        return name in LOOPBACK or name == public or (bool(self.token and not self.sign_in) and is_ip_address(name))
 
 
 def _check_origin(request: web.Request) -> None:
@@ -178,7 +205,7 @@ def _check_origin(request: web.Request) -> None:
 
 
 @cache
-def _cookie_secret(secret: str) -> str:
+def cookie_secret(secret: str) -> str:
     """The key that signs cookies; slow to compute, so that nobody finds a token by trying words on a cookie."""
     return hashlib.scrypt(secret.encode(), salt=b"signoff cookies", n=2**14, r=8, p=1).hex()
 

@@ -1,12 +1,15 @@
 """The visitor of the page: the signed cookie with their id and name, and the person whom they are in the core.
 
 Who somebody is stands in a signed cookie that ends. The browser sends cookies to every port of the host, so the cookie
-alone opens nothing: the guard asks for the key of the address, or the token, as well.
+alone opens nothing: the guard asks for the key of the address, or the token, as well. Where people sign in with
+accounts, their sessions (`adapters/web/sign_in`) take the place of it.
 """
 
 import re
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from aiohttp import web
 from itsdangerous import BadData, URLSafeTimedSerializer
@@ -20,56 +23,81 @@ COOKIE_SECONDS = 365 * 24 * 3600  # renewed with each page
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The person at a browser. `has_entered`: they typed the token there."""
+    """The person at a browser. `has_entered`: they typed the token there, or signed in.
+
+    `session`: of a person who signed in, what ends when they sign out.
+    """
 
     person: Actor
     has_entered: bool = False
+    session: str = ""
+
+    @property
+    def ended_by(self) -> str:
+        """What a sign-out ends: this session of an account, or the person that a browser alone knows."""
+        return self.session or self.person.id
 
 
 VISITOR = web.RequestKey("visitor", Visitor)
 
 
-@dataclass(frozen=True, slots=True)
-class VisitorCookie:
-    """Reads and sets the cookie, which is signed with `secret`. `secure`: the page is served over HTTPS only."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedCookie:
+    """A cookie with a few texts, signed with `secret`, which ends `seconds` after it was set.
 
-    secret: str
-    secure: bool = False
+    `salt` says what it is for: none is taken for another one. `secure`: the page is served over HTTPS only.
+    """
+
+    base_name: str
+    salt: str
+    seconds: int
+    secret: str = field(repr=False)
+    secure: bool
+    same_site: Literal["Strict", "Lax"] = "Strict"
 
     @property
     def name(self) -> str:
         """With HTTPS, a name that browsers keep to this host and to the whole site."""
-        return "__Host-signoff" if self.secure else "signoff"
+        return f"__Host-{self.base_name}" if self.secure else self.base_name
 
-    def read(self, request: web.Request) -> Visitor:
-        """The visitor that the cookie names; a new one, with an id of their own, where it is missing, forged or old."""
+    def read(self, request: web.Request) -> list[str]:
+        """The texts; none where the cookie is missing, forged or old."""
         try:
-            read = self._serializer.loads(request.cookies.get(self.name, ""), max_age=COOKIE_SECONDS)
-            person_id, name, has_entered = map(str, read)
+            return [str(each) for each in self._serializer.loads(request.cookies.get(self.name, ""), self.seconds)]
         except (BadData, ValueError, TypeError):
-            return new_visitor()
-        return Visitor(renamed(_stranger(person_id), name), has_entered == "entered")
+            return []
 
-    def remember(self, response: web.StreamResponse, visitor: Visitor) -> None:
-        """Set the cookie, with SameSite=Strict."""
-        entered = "entered" if visitor.has_entered else ""
-        signed = self._serializer.dumps([visitor.person.id, visitor.person.display, entered])
+    def put(self, response: web.StreamResponse, texts: Sequence[str]) -> None:
         response.set_cookie(
             self.name,
-            str(signed),
-            max_age=COOKIE_SECONDS,
+            str(self._serializer.dumps(list(texts))),
+            max_age=self.seconds,
             httponly=True,
-            samesite="Strict",
+            samesite=self.same_site,
             path="/",
             secure=self.secure,
         )
 
     def forget(self, response: web.StreamResponse) -> None:
-        response.del_cookie(self.name, path="/", secure=self.secure, samesite="Strict", httponly=True)
+        response.del_cookie(self.name, path="/", secure=self.secure, samesite=self.same_site, httponly=True)
 
     @property
     def _serializer(self) -> URLSafeTimedSerializer:
-        return URLSafeTimedSerializer(self.secret, salt="signoff visitor")
+        return URLSafeTimedSerializer(self.secret, salt=self.salt)
+
+
+def visitor_in(texts: Sequence[str]) -> Visitor:
+    """The visitor whom a cookie names; a new one, with an id of their own, where it names nobody."""
+    match texts:
+        case [person_id, name, has_entered]:
+            return Visitor(renamed(_stranger(person_id), name), has_entered == "entered")
+        case _:
+            return new_visitor()
+
+
+def texts_of(visitor: Visitor) -> list[str]:
+    """What the cookie of a browser holds, in which nobody signs in with an account."""
+    return [visitor.person.id, visitor.person.display, "entered" if visitor.has_entered else ""]
 
 
 def new_visitor() -> Visitor:

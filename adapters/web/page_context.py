@@ -149,12 +149,13 @@ class WebContext:
             theme=theme_of(request),
             themes=THEMES,
             is_demo=self.agent_settings.rehearsal is not None,
+            provider=self.guard.sign_in.provider.host if self.guard.sign_in else "",
             **{"said": "", "channel": None, "agent": None, **values},
         )
         response = web.Response(text=await self.card_html.draw(draw), content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
         if not identity.is_sent_by_script(request):
-            self.guard.cookie.remember(response, identity.visitor_of(request))
+            self.guard.remember(response, identity.visitor_of(request))
         return response
 
     async def record_showings(self, request: web.Request, turns: Iterable[tuple[ChannelScope, Turn]]) -> None:

@@ -52,7 +52,7 @@ from adapters.web.theme import remember_theme, theme_of
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.ids import TurnId
-from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import SeenProposal
 from agent_core.service.schedules import WantedSchedule
 from agent_core.text.reply_meaning import ReplyMeaning
@@ -72,9 +72,8 @@ class PostRoutes:
     def routes(self) -> list[web.RouteDef]:
         thread = partial(thread_page, self.workspace)
         return [
-            web.post("/me", self.rename),
+            *([] if self.workspace.guard.sign_in else [web.post("/me", self.rename), web.post("/enter", self.enter)]),
             web.post("/theme", self.set_theme),
-            web.post("/enter", self.enter),
             web.post(SIGN_OUT, self.sign_out),
             web.post("/channels", self.go_to_channel),
             web.post(APPROVE, partial(approve_selected, self.workspace)),
@@ -110,7 +109,7 @@ class PostRoutes:
         response = redirect_to(local_path(form.get("to", "/")))
         visitor = identity.visitor_of(request)
         person = identity.renamed(visitor.person, form.get("name", ""))
-        self.workspace.guard.cookie.remember(response, replace(visitor, person=person))
+        self.workspace.guard.remember(response, replace(visitor, person=person))
         return response
 
     async def set_theme(self, request: web.Request) -> web.StreamResponse:
@@ -128,30 +127,42 @@ class PostRoutes:
             await guard.delay_wrong("token")
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = redirect_to(to)
-        guard.cookie.remember(response, replace(identity.visitor_of(request), has_entered=True))
+        guard.remember(response, replace(identity.visitor_of(request), has_entered=True))
         return response
 
     async def sign_out(self, request: web.Request) -> web.StreamResponse:
-        """End this person for good, whoever has a copy of the cookie; forget the token or the key that was typed here.
+        """End this person for good, or the session of an account, whoever has a copy of the cookie.
 
-        Refused while the person alone decides for an agent: nobody could tell later that they are the same.
+        The browser forgets the token or the key that was typed there. Refused while a person without an account alone
+        decides for an agent: nobody could tell later that they are the same.
         """
-        guard, person = self.workspace.guard, identity.person_of(request)
+        guard, visitor = self.workspace.guard, identity.visitor_of(request)
+        if not visitor.session:
+            await self._require_not_alone(visitor.person)
+        left = await guard.sign_in.provider.sign_out_address() if guard.sign_in else ""
+        html = page(
+            "signed_out.html",
+            theme=theme_of(request),
+            can_enter=guard.asks_to_enter,
+            provider=guard.sign_in.provider.host if guard.sign_in else "",
+            left=left,
+        )
+        response = web.Response(text=html, content_type="text/html", status=200 if guard.asks_to_enter else 401)
+        if guard.key and not guard.asks_to_enter:
+            response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
+        if guard.sign_outs:
+            await guard.sign_outs.add(visitor.ended_by)
+        guard.cookie.forget(response)
+        response.del_cookie(VISIT, path="/", secure=guard.is_secure, samesite="Strict", httponly=True)
+        return response
+
+    async def _require_not_alone(self, person: Actor) -> None:
         own = await self.workspace.views.list_by_owner("web", identity.WORKSPACE, person.id)
         if alone := [agent.name for agent in own if agent.policy.approvers == "owner" and not agent.head]:
             raise NotPossible(
                 f"You alone decide for {', '.join(alone)}, and after signing out you are a new person here. First let "
                 "anyone approve there, under Change the policy."
             )
-        html = page("signed_out.html", theme=theme_of(request), has_token=bool(guard.token))
-        response = web.Response(text=html, content_type="text/html", status=200 if guard.token else 401)
-        if guard.key and not guard.token:
-            response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
-        if guard.sign_outs:
-            await guard.sign_outs.add(person.id)
-        guard.cookie.forget(response)
-        response.del_cookie(VISIT, path="/", secure=guard.is_secure, samesite="Strict", httponly=True)
-        return response
 
     async def go_to_channel(self, request: web.Request) -> web.StreamResponse:
         """Redirect to the page of the named channel; the channel is stored only when it gets an agent."""

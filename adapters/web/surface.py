@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.origin import SurfaceName, ThreadRef
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.ports.engine import NO_BROADCAST, Broadcast
 from agent_core.ports.surface import ChatSurface
+from agent_core.service.housekeeping.accounts import Accounts
 
 HEARTBEAT_SECONDS = 10.0
 
@@ -63,11 +64,15 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class WebSurface(ChatSurface):
-    """Tells open pages that an agent changed, so that they reload. A card's address is its turn's id."""
+    """Tells open pages that an agent changed, so that they reload. A card's address is its turn's id.
+
+    `accounts`: where people sign in with accounts.
+    """
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
     shows_what_is_saved: bool = True
+    accounts: Accounts | None = None
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the thread, whose key is the agent's id; no page needs to be created."""
@@ -92,3 +97,7 @@ class WebSurface(ChatSurface):
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         self.hub.publish(agent)
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person with the name and groups of their last sign-in; where people have accounts, others are gone."""
+        return person if self.accounts is None or person.kind != "member" else await self.accounts.find(person.id)

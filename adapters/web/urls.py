@@ -1,9 +1,10 @@
-"""Parses untrusted Host and Origin headers and redirect targets."""
+"""Parses untrusted Host and Origin headers and redirect targets, and tells which addresses are private."""
 
 import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?", re.ASCII)
 # Printable ASCII without a backslash: browsers read "\" as "/" and leave out tabs and line ends.
 LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*", re.ASCII)
@@ -21,6 +22,12 @@ def is_ip_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_private(address: str) -> bool:
+    """Whether nobody on the network reads or changes what is sent there: by HTTPS, or on this machine."""
+    parts = urlsplit(address)
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
 
 
 def origin_host(origin: str) -> str:

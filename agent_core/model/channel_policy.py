@@ -36,7 +36,7 @@ class Approver:
 
     @property
     def is_group(self) -> bool:
-        """Whether this is a group of Slack or a role of Discord."""
+        """Whether this is a group of Slack, a role of Discord or a group of the page's provider."""
         return self.id.startswith(("S", "&"))
 
     def includes(self, actor: Actor, owner: Actor | None = None) -> bool:

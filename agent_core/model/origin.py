@@ -77,7 +77,8 @@ ActorKind = Literal["member", "guest", "external", "bot"]
 class Actor:
     """A person or bot, as their platform identified them. `id` is the platform's id; `display` is the name to show.
 
-    `groups`: ids of their groups (Slack, those that the channel's policy names) or roles (Discord, each after a `&`).
+    `groups`: ids of their groups (Slack, those that the channel's policy names), or after a `&` their roles (Discord)
+    or the names of their groups at the provider where they sign in to the page.
     As text this is a name for prompts and notices, which holds no sentence: a person chose their name.
     """
 
@@ -91,9 +92,22 @@ class Actor:
         return self.in_full if self.kind == "bot" else f"@{short_name(self.display)}"
 
     @property
+    def signed_in(self) -> bool:
+        """Whether this is a person of the page who signed in with an account; any other person there is a browser."""
+        return ACCOUNT in self.id
+
+    @property
     def in_full(self) -> str:
         """The whole name, for cards and lists."""
         return f"@{unseparated(one_line(self.display))}"
+
+
+ACCOUNT = "|"  # between the parts of an account's id, and in no other id of a person
+
+
+def account_id(issuer: str, subject: str) -> str:
+    """The id of a person by the provider where they sign in, and by its id of them; no two share one."""
+    return f"{issuer}{ACCOUNT}{quote(subject, safe='')}"
 
 
 SIGNOFF = Actor(id="signoff", display="Signoff", kind="bot")
@@ -109,6 +123,11 @@ class Origin:
     by: Actor
     channel: ChannelScope
     delivery: str | None = None
+
+    @property
+    def has_account(self) -> bool:
+        """Whether who asks is known by an account, which nobody else can have."""
+        return self.channel.surface in CHAT_PLATFORMS or (self.channel.surface == "web" and self.by.signed_in)
 
 
 EVERYBODY = frozenset({"here", "everyone", "everybody", "channel", "all", "team", "group"})

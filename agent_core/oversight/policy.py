@@ -6,12 +6,13 @@ from agent_core.errors import NotAllowed
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import ChannelPolicy
 from agent_core.model.command import CommandSpec, RiskClass
-from agent_core.model.origin import CHAT_PLATFORMS, Actor, Origin
+from agent_core.model.origin import Actor, Origin
 from agent_core.model.turn import Turn
 from agent_core.text.lines import listed
 
 AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
 WITHOUT_ACCOUNTS = "If they cannot come back in the browser where they made it, duplicate the agent."
+WITH_SIGN_IN = "If they cannot sign in any more, duplicate the agent."
 
 
 class OwnerDecides(NotAllowed):
@@ -62,7 +63,7 @@ def require_may_change(policy: ChannelPolicy, origin: Origin, *, has_left: bool 
 
     Any full member may where nobody has an account, and once who set it last has left (`has_left`).
     """
-    is_anybodys = has_left or origin.channel.surface not in CHAT_PLATFORMS
+    is_anybodys = has_left or not origin.has_account
     if not policy.may_change(origin.by) and not (is_anybodys and origin.by.kind == "member"):
         who = [*map(str, policy.managers or policy.approvers), *([str(policy.set_by)] if policy.set_by else [])]
         raise NotAllowed(f"set the policy of this channel: {listed(dict.fromkeys(who))} may.")
@@ -110,5 +111,6 @@ def _why_owner_decides(agent: Agent, actor: Actor) -> str:
     """Why a full member may not decide because only the owner may; "" if that is not so."""
     if agent.policy.approvers != "owner" or agent.owner.kind != "member" or actor.id == agent.owner.id:
         return ""
-    way = WITHOUT_ACCOUNTS if agent.channel.surface == "web" else AFTER_THE_OWNER
+    on_page = WITH_SIGN_IN if agent.owner.signed_in else WITHOUT_ACCOUNTS
+    way = on_page if agent.channel.surface == "web" else AFTER_THE_OWNER
     return f"only {agent.owner} decides for {agent.name}. {way}"

@@ -12,6 +12,7 @@ from aiohttp import web
 from adapters.http_body import BODY_TIMEOUT, BODY_TIMEOUT_SECONDS
 from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
+from adapters.web.sign_in.sessions import AccountSignIn
 from adapters.web.surface import WebSurface
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
@@ -20,6 +21,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
+from agent_core.service.housekeeping.accounts import Accounts
 from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
@@ -53,15 +55,19 @@ async def served(
     open_database: Callable[[str], SqlDatabase] = SqlDatabase,
     more_routes: MoreRoutes = no_routes,
     undo_window: timedelta = timedelta(),
+    sign_in: Callable[[SqlDatabase], AccountSignIn] | None = None,
     pages: Callable[[WebContext], Sequence[web.RouteDef]] = lambda _workspace: (),
 ) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block. `prepared` is given its stage.
+
+    `sign_in`: makes the sign-in with accounts.
 
     `more_routes`: those of another surface on the same server, as long as that serves. `pages`: pages beside its own.
     """
     url = f"sqlite:///{folder / 'signoff.db'}"
     await make_tables(url)
-    database, surface = open_database(url), WebSurface()
+    database = open_database(url)
+    surface = WebSurface(accounts=Accounts(database) if sign_in else None)
     stage = Stage(
         model=model,
         database=database,
@@ -84,7 +90,14 @@ async def served(
         uploads=stage.uploads,
         tour=stage.tour,
         hub=surface.hub,
-        guard=Guard(token=token, key=key, public_url=public_url, clock=guard_clock, sign_outs=SignOuts(database)),
+        guard=Guard(
+            token=token,
+            key=key,
+            public_url=public_url,
+            clock=guard_clock,
+            sign_outs=SignOuts(database),
+            sign_in=sign_in(database) if sign_in else None,
+        ),
         clock=stage.clock,
         renderer=IsolatedHtmlRenderer(),
         model_label=model_label or ModelLabel(model),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from aiohttp import web
 
 from adapters.typed.form_values import FormValues, fields_of_policy, policy_of
-from adapters.typed.policies import CHOICES, ChannelChange, channel_change, fields_of_channel
+from adapters.typed.policies import CHOICES, ChannelChange, channel_change, fields_of_channel, group_approver
 from adapters.typed.standing_rules import (
     HOW_RULES,
     STILL_WAITS,
@@ -31,11 +31,14 @@ from adapters.web.requests import (
     redirect_to_parent,
 )
 from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.channel_policy import ChannelPolicy
 from agent_core.model.decision import PolicyChange
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
 from agent_core.service.standing_rules import RuleDraft
 
 POLICY, CHANNEL_POLICY = f"{AGENT}/policy", f"{CHANNEL}/policy"
+GROUPS = "groups"  # the field for names of groups at the provider of accounts
 SHOWN = "shown."  # before the names of the hidden fields with the policy that the form showed
 
 
@@ -96,8 +99,9 @@ class ChannelPolicyPage:
     async def page(self, request: web.Request, asked: FormState = NOTHING) -> web.Response:
         channel = channel_of(request)
         policy = await self.workspace.agent_settings.channel_policy(channel)
+        origin = self.workspace.origin(request)
         shown = fields_of_channel(policy)
-        chosen = fields_of_channel(_channel_change(asked.given)(policy)) if asked.given else shown
+        chosen = fields_of_channel(_channel_change(asked.given, origin)(policy)) if asked.given else shown
         return await self.workspace.answer(
             request,
             "channel_policy.html",
@@ -109,19 +113,33 @@ class ChannelPolicyPage:
             shown={f"{SHOWN}{name}": value for name, value in shown.items()},
             chosen=chosen,
             is_own=is_own(channel),
-            can_change=is_own(channel) and person_of(request).kind == "member",
+            can_change=is_own(channel) and _may_change(policy, origin),
+            has_accounts=origin.has_account,
         )
 
     async def set_policy(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.agent_settings.set_channel_policy(_channel_change(form), origin)
+        await self.workspace.agent_settings.set_channel_policy(_channel_change(form, origin), origin)
         return redirect_to(f"{request.rel_url.raw_path}?saved=1")
 
 
-def _channel_change(form: FormValues) -> ChannelChange:
-    """What the person changed of the policy that the form had shown."""
-    wanted = {name: value for name, value in form.items() if not name.startswith(SHOWN)}
-    return channel_change({name: value for name, value in wanted.items() if value != form.get(f"{SHOWN}{name}")})
+def _may_change(policy: ChannelPolicy, origin: Origin) -> bool:
+    """Whether the form is for this person; without accounts it is for everybody, also after such a person set it."""
+    is_of_account = policy.set_by is None or policy.set_by.signed_in
+    return origin.by.kind == "member" and not (
+        origin.has_account and is_of_account and not policy.may_change(origin.by)
+    )
+
+
+def _channel_change(form: FormValues, origin: Origin) -> ChannelChange:
+    """What the person changed of the policy that the form had shown; where people have accounts, also to groups."""
+    wanted = {name: value for name, value in form.items() if name != GROUPS and not name.startswith(SHOWN)}
+    change = channel_change({name: value for name, value in wanted.items() if value != form.get(f"{SHOWN}{name}")})
+    groups = form.get(GROUPS, "").strip(" ,")
+    if not (groups and origin.has_account):
+        return change
+    approvers = tuple(dict.fromkeys(map(group_approver, groups.split(","))))
+    return lambda present: replace(change(present), approvers=approvers)
 
 
 RULES = f"{AGENT}/rules"

@@ -75,6 +75,7 @@ function refresh() {
 function takePage(detail, request, { status, responseURL }) {
   const isRow = request.elt.matches("a"), isStale = request.answered !== answered && !isRow;
   detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
+  if (new URL(responseURL).pathname === "/enter") say("Your sign-in has ended. Reload the page to sign in again.");
   if (isStale || status === 503) setTimeout(refresh, status === 503 ? RETRY_MS : 0);
   if (status !== 404 || !document.querySelector("form.reply button")) return;
   for (const each of document.querySelectorAll(".acts, .lease, form.reply button, aside form")) each.remove();
@@ -86,13 +87,13 @@ function refreshSoon() {
   pending ??= setTimeout(() => { pending = null; refresh(); }, document.querySelector("[data-slow]") ? SLOW_MS : SOON_MS);
 }
 
-/** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */
+/** Listen to changes. The browser connects again after a lost connection, but not after an error's answer, or when a session ended. */
 function listen() {
   const stream = new EventSource("/events");
   stream.addEventListener("changed", refreshSoon);
   stream.addEventListener("beat", () => document.querySelector("[data-told]") ? showTimes() : refresh());
   stream.addEventListener("open", refresh);
-  stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) setTimeout(listen, RETRY_MS); });
+  stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(); if (!isAway) refresh(); }, RETRY_MS); });
 }
 
 /** What to compare the page with after it is drawn. */

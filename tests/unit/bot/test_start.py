@@ -22,7 +22,9 @@ from tests.tables import on_database
         ("DATABASE_URL", "mysql://somebody:hunter22@127.0.0.1:1/x", "must be the address of"),
         ("PORT", "banana", "must be a number from 1 to 65535"),
         pytest.param("SIGNOFF_HOME", "/dev/null/x", "cannot be made", marks=pytest.mark.slow),
-        pytest.param("PUBLIC_URL", "https://signoff.example", "WEB_TOKEN must be set", marks=pytest.mark.slow),
+        pytest.param(
+            "PUBLIC_URL", "https://signoff.example", "WEB_TOKEN or OIDC_ISSUER must be set", marks=pytest.mark.slow
+        ),
         pytest.param(
             "DISABLED_COMMANDS", "fly", "'fly' is none of analyze_code, append_to_file", marks=pytest.mark.slow
         ),

@@ -1,0 +1,41 @@
+"""The sign-in with accounts on the page, where the operator names a provider."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from adapters.web.guard import cookie_secret
+from adapters.web.sign_in.sessions import AccountSignIn
+from adapters.web.surface import WebSurface
+from agent_core.ports.database import Database
+from agent_core.ports.surface import ChatSurface
+from agent_core.providers.clock import SystemClock
+from agent_core.service.housekeeping.accounts import Accounts
+from bot.settings import Settings
+
+
+def make_sign_in(settings: Settings, database: Database | None) -> AccountSignIn:
+    """The sign-in at the provider of the settings; without a database nobody's rights are known yet."""
+    from adapters.web.sign_in.provider import OpenIdProvider  # imported only where it is used: it takes 0.3 s
+
+    secret = settings.oidc_client_secret.get_secret_value()
+    provider = OpenIdProvider(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=secret,
+        clock=SystemClock(),
+        groups_claim=settings.oidc_groups_claim,
+    )
+    return AccountSignIn(
+        provider=provider,
+        secret=cookie_secret(secret),
+        secure=settings.public_url.startswith("https:"),
+        public_url=settings.public_url,
+        groups=frozenset(settings.oidc_groups),
+        accounts=Accounts(database) if database else None,
+    )
+
+
+def with_accounts(surfaces: Iterable[ChatSurface], settings: Settings, database: Database) -> list[ChatSurface]:
+    """The surfaces, of which the page now knows who its people are, where they sign in with accounts."""
+    accounts = Accounts(database) if settings.oidc_issuer else None
+    return [replace(each, accounts=accounts) if isinstance(each, WebSurface) else each for each in surfaces]
