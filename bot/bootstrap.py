@@ -134,8 +134,7 @@ async def assemble(
     database, clock = SqlDatabase(settings.database_url), SystemClock()
     broadcast = NO_BROADCAST if settings.sqlite_file else _broadcast(settings, clock)
     async with AsyncExitStack() as stack:
-        meters = PrometheusMeters() if with_platforms else None
-        telemetry = make_telemetry(settings, clock, stack, meters)
+        telemetry = make_telemetry(settings, clock, stack, meters := PrometheusMeters() if with_platforms else None)
         stack.push_async_callback(database.close)
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
