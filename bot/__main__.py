@@ -62,9 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = settings_module.load({**os.environ, **variables_of_line(given)})
         configure(settings.log_level, settings.log_format, settings.secrets, says=name in SAYING)
-        if name in SERVING:
-            facts = {"version": release(), "command": name, "settings": settings_module.digest(settings)}
-            logger.info("signoff starts", extra=facts)
         if name in ("worker", "solo", "mcp"):  # the others print the doctor's report, which has these
             for unread, right in settings_module.unread_names().items():
                 _warn(settings_module.unread_text(unread, right), settings.log_format)

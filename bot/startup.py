@@ -1,5 +1,6 @@
 """The start of a process that runs on: waits for a database server, assembles the process, takes its locks or lead."""
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -27,9 +28,12 @@ from bot.bootstrap import (
 )
 from bot.logs import say
 from bot.platforms.platform import ChatConnection
-from bot.settings import Settings
+from bot.release import release
+from bot.settings import Settings, digest
 from bot.wiring.workspaces import EXAMPLE_DATABASE
 from bot.worker import until_one_ends
+
+logger = logging.getLogger(__name__)
 
 STAND_BY_SECONDS = 3.0  # more than the leader needs to take its lock again after a restart of the database
 
@@ -134,6 +138,7 @@ async def start_process(
             else:
                 await waiting.aclose()
                 reminder.end()
+                logger.info("signoff starts", extra={"version": release(), "settings": digest(settings)})
                 yield process
                 return
             if not reminder.is_begun:

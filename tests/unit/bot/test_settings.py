@@ -15,7 +15,7 @@ from agent_core.errors import SettingsError
 from agent_core.providers.system_packages import install_text
 from bot.__main__ import variables_of_line
 from bot.platforms.slack.platform import SlackPlatform
-from bot.settings import VARIABLES, Settings, load, unread_names
+from bot.settings import VARIABLES, Settings, digest, load, unread_names
 from bot.wiring.models import demo_model
 from docs.reference import settings_page
 
@@ -560,3 +560,14 @@ def test_a_package_keeps_its_data_for_the_account_and_a_clone_beside_itself(
 )
 def test_options_of_a_command_go_before_the_environment(words: str, expected: dict[str, str]) -> None:
     assert variables_of_line(words.split()) == expected
+
+
+def test_the_digest_tells_settings_apart_and_knows_no_secret() -> None:
+    first, same, other, without = (
+        digest(load({"OPENAI_API_KEY": key, "MAX_AGENTS_PER_CHANNEL": most}, None))
+        for key, most in (("sk-first", "7"), ("sk-second", "7"), ("sk-first", "8"), ("", "7"))
+    )
+    assert first == same
+    assert len({first, other, without}) == 3
+    before, after = (digest(load({"DATABASE_URL": f"postgresql://u:{word}@db/s"}, None)) for word in ("one", "two"))
+    assert before == after
