@@ -10,7 +10,7 @@ TEST := $(PY) -m pytest -q -n 2
 export PYTHONDONTWRITEBYTECODE =
 BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
 RUN_EXTRAS := claude,embeddings,pictures
-NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are found by words, not by meaning; without anthropic, ANTHROPIC_API_KEY cannot be used; without pillow, agents view no pictures.
+NO_EXTRAS := Not all optional packages could be installed: without wordllama, memories are found by words, not by meaning; without anthropic, ANTHROPIC_API_KEY cannot be used; without pillow, agents view no pictures.
 # The pages of the site: they and what they link to, so that each link leads where it does in the repository.
 PAGES := README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE SECURITY.md Dockerfile app.json compose.yaml \
 	manifest.yml agent_core/oversight/evaluation.py agent_core/plugins/plugin.py adapters/web/static/tokens.css benchmarks/README.md \
@@ -93,7 +93,7 @@ reference: .venv/.run ## write .env.example and the generated pages of docs/refe
 .venv/.run: pyproject.toml constraints.txt
 	$(environment)
 	@echo "Installing Signoff (once, about a minute)…"
-	@$(INSTALL) '.[$(RUN_EXTRAS)]' 2>/dev/null || { $(INSTALL) . && echo "$(NO_EXTRAS)"; }
+	@$(INSTALL) '.[$(RUN_EXTRAS)]' 2>/dev/null || { { $(INSTALL) '.[claude,pictures]' 2>/dev/null || $(INSTALL) .; } && echo "$(NO_EXTRAS)"; }
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt
