@@ -13,6 +13,9 @@ from tests.e2e.process import ROOT, free_port, running
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.page import PageChat
 
+MOST_MEGABYTES = 250
+OF_VENV = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence.pth")
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -20,6 +23,14 @@ def run(*line: str | Path, folder: Path) -> str:
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def megabytes(python: Path) -> float:
+    """What all packages take on the disk, as `du -m` counts, without those of an empty environment."""
+    [packages] = python.parents[1].glob("lib/python3.*/site-packages")
+    of_signoff = [each for each in packages.iterdir() if not each.name.startswith(OF_VENV)]
+    files = (file for each in of_signoff for file in (each, *each.rglob("*")))
+    return sum(file.lstat().st_blocks * 512 for file in files) / 2**20
 
 
 @pytest.fixture
@@ -37,6 +48,7 @@ def installed(tmp_path: Path) -> Path:
 async def test_the_installed_package_walks_a_story_and_keeps_its_data_for_the_account(
     installed: Path, tmp_path: Path
 ) -> None:
+    assert megabytes(installed) < MOST_MEGABYTES
     here, data = tmp_path / "here", tmp_path / "share"
     here.mkdir()
     assert run(installed.with_name("signoff"), "--version", folder=here).startswith("signoff ")
