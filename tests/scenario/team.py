@@ -60,6 +60,9 @@ class SlackCard:
             await SlackForm(self.chat, form).sends(**{"How many commands": str(times_in(label))})
         else:
             answer = await self.chat.person.clicks(self.message, label)
+            if answer.body == "connection_failed":  # the app renews its socket: a person presses again
+                await self.chat.office.slack.connected()
+                answer = await self.chat.person.clicks(self.message, label)
             assert answer.is_acknowledged, answer
 
     async def opens(self, label: str) -> SlackForm:

@@ -75,11 +75,12 @@ class Sockets:
         return response
 
     async def send(self, delivery: Delivery) -> None:
-        """Put it in an envelope for one of the sockets and wait until it is acknowledged."""
+        """Put it in an envelope for one of the sockets and wait until it is acknowledged.
+
+        One that the app is closing takes nothing, so that the next one is tried.
+        """
         if self.is_away or not self.open:
             raise ConnectionResetError("no socket is open")
-        socket = self.open.pop(0)
-        self.open.append(socket)
         envelope_id = self.slack.new_id("envelope-")
         envelope: Json = {
             "envelope_id": envelope_id,
@@ -89,13 +90,26 @@ class Sockets:
         }
         if delivery.kind == "event":
             envelope |= {"retry_attempt": delivery.retry, "retry_reason": delivery.reason}
-        ack = socket.waiting[envelope_id] = asyncio.get_running_loop().create_future()
+        ack: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        socket = await self._sent(envelope, ack)
         try:
-            await socket.socket.send_json(envelope)
             delivery.ack = await ack
             delivery.status = 200
         finally:
             socket.waiting.pop(envelope_id, None)
+
+    async def _sent(self, envelope: Json, ack: "asyncio.Future[Json]") -> _Socket:
+        """Send it through the first socket that takes it; raise ConnectionResetError if none does."""
+        for _ in range(len(self.open)):
+            self.open.append(socket := self.open.pop(0))
+            socket.waiting[envelope["envelope_id"]] = ack
+            try:
+                await socket.socket.send_json(envelope)
+            except ConnectionResetError:
+                socket.waiting.pop(envelope["envelope_id"], None)
+            else:
+                return socket
+        raise ConnectionResetError("no socket takes it")
 
     def leave(self) -> list[_Socket]:
         """Deliver through none of the sockets any more; gives them, to be closed."""
