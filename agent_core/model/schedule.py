@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
@@ -86,8 +86,12 @@ class Schedule:
         return f"A run ends after {self.turns} turns{dollars} at the latest."
 
     def times(self, after: datetime) -> Iterator[datetime]:
-        """The times after that one at which runs are due, in UTC; none if all of the next 10,000 are quiet hours."""
-        return self._outside_quiet(CronSim(self.cron, after.astimezone(ZoneInfo(self.zone))))
+        """The times after that one at which runs are due, in UTC; none if all of the next 10,000 are quiet hours.
+
+        In the second round of an hour that comes twice, cronsim gives the times of the first again.
+        """
+        found = self._outside_quiet(CronSim(self.cron, after.astimezone(ZoneInfo(self.zone))))
+        return dropwhile(lambda at: at <= after, found)
 
     def last_due(self, now: datetime) -> datetime:
         """The latest time at which a run was due; `next_at` has come."""

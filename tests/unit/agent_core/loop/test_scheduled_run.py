@@ -88,6 +88,16 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
     ]
 
 
+async def test_a_run_begun_late_in_an_hour_that_comes_twice_is_not_doubled() -> None:
+    stage, agent = await scheduled(*[DONE] * 3)
+    stage.fake_clock.set(datetime(2027, 10, 30, 12, tzinfo=UTC))
+    late = WantedSchedule(when="59 2 * * *", zone="Europe/Vienna")
+    agent = await stage.service.schedules.set(agent.id, late, stage.origin())
+    for second in (1, 3):
+        agent = await at(stage, agent, f"2027-10-31 01:00:0{second}")
+    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 2:59"]
+
+
 @pytest.mark.proves("schedule:open")
 async def test_a_run_that_is_open_is_not_doubled_and_this_is_said_once() -> None:
     stage, agent = await scheduled(WRITE, DONE, DONE, policy=Policy())

@@ -76,6 +76,11 @@ def test_a_time_that_does_not_exist_comes_right_after_and_one_that_exists_twice_
     assert local(schedule(cron), after, 2) == times
 
 
+def test_in_the_second_round_of_an_hour_no_time_of_the_first_comes_again() -> None:
+    second_round = datetime(2027, 10, 31, 1, 10, tzinfo=UTC)
+    assert local(schedule("30 2 * * *"), second_round, 1) == ["Mon 1 Nov 02:30"]
+
+
 def test_no_run_is_due_in_the_quiet_hours() -> None:
     quiet = QuietHours(begins=time(18), ends=time(8))
     assert local(schedule("0 */6 * * *", quiet=quiet), datetime(2027, 6, 1, 12, tzinfo=UTC), 2) == [
