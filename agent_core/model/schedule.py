@@ -193,6 +193,5 @@ def _time_of(found: re.Match[str]) -> time:
 
 @lru_cache(256)
 def _in_words(cron: str) -> str:
-    options = Options()
-    options.use_24hour_time_format = True
+    options = Options(use_24hour_time_format=True, locale_code="en_US")  # not the language of the machine
     return str(get_description(cron, options))

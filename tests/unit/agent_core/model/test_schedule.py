@@ -1,5 +1,7 @@
 """Phrases and cron lines, and the times at which runs are due."""
 
+import locale
+import warnings
 from datetime import UTC, datetime, time
 
 import pytest
@@ -53,6 +55,16 @@ def test_a_phrase_stands_for_a_cron_line(phrase: str, cron: str) -> None:
 def test_what_is_no_schedule_says_how_one_is_written(phrase: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         cron_of(phrase)
+
+
+def test_it_is_said_in_english_whatever_the_machine_speaks() -> None:
+    before = locale.setlocale(locale.LC_CTYPE)
+    try:
+        locale.setlocale(locale.LC_CTYPE, "C")
+        with warnings.catch_warnings(action="error"):  # that the machine speaks no language
+            assert schedule("1 9 * * 1-5").words == "At 09:01, Monday through Friday (Europe/Vienna)"
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)
 
 
 def test_it_is_said_back_in_words() -> None:
