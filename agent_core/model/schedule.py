@@ -14,7 +14,7 @@ from itertools import dropwhile, islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
-from cron_descriptor import Options, get_description
+from cron_descriptor import FormatError, Options, get_description
 from cronsim import CronSim, CronSimError
 
 from agent_core.model.channel_settings import QuietHours
@@ -153,6 +153,10 @@ def cron_of(text: str) -> str:
         raise ValueError(f"{said} never comes. {HOW}") from None
     except CronSimError as fault:
         raise ValueError(f"{said} is no cron line: {str(fault).lower()}. {HOW}") from fault
+    try:
+        _in_words(said)
+    except FormatError as fault:
+        raise ValueError(f"{said} cannot be said in words. Write it more simply. {HOW}") from fault
     return said
 
 

@@ -33,6 +33,7 @@ WRONG = {
     "every hour at 9": "without a time",
     "61 * * * *": "no cron line: bad minute",
     "0 0 30 2 *": "no cron line",
+    "0 9 * * 07": "cannot be said in words",
     "x" * 10_000: "Write every day",
 }
 
