@@ -21,6 +21,7 @@ from agent_core.model.channel_settings import QuietHours
 from agent_core.model.origin import Actor
 
 DEFAULT_TURNS, MAX_TURNS = 20, 500
+MAX_CHARACTERS = 500  # of a cron line
 MOST_LATE = timedelta(days=1)
 MOST_SKIPPED = 10_000  # times in the quiet hours, before a schedule counts as one that never runs
 DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
@@ -145,7 +146,7 @@ def cron_of(text: str) -> str:
     said = " ".join(text.split())
     if found := PHRASE.fullmatch(said):
         return _cron_of_phrase(found)
-    if len(said.split()) != len("mhdMw"):
+    if len(said) > MAX_CHARACTERS or len(said.split()) != len("mhdMw"):
         raise ValueError(HOW)
     try:
         next(CronSim(said, datetime(2026, 1, 1, tzinfo=UTC)))

@@ -35,6 +35,7 @@ WRONG = {
     "0 0 30 2 *": "no cron line",
     "0 9 * * 07": "cannot be said in words",
     "x" * 10_000: "Write every day",
+    f"{'0,' * 300}0 9 * * *": "Write every day",
 }
 
 
