@@ -23,7 +23,8 @@ from agent_core.model.origin import Actor
 DEFAULT_TURNS, MAX_TURNS = 20, 500
 MAX_CHARACTERS = 500  # of a cron line
 MOST_LATE = timedelta(days=1)
-MOST_SKIPPED = 10_000  # times in the quiet hours, before a schedule counts as one that never runs
+MOST_SKIPPED = 1_440  # times in the quiet hours, of a whole day, before a schedule counts as one that never runs
+LAST_YEAR = 9000  # cronsim looks 50 years ahead
 DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 EVERY_MINUTES, EVERY_HOURS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30), (1, 2, 3, 4, 6, 8, 12)
 PHRASE = re.compile(
@@ -87,7 +88,7 @@ class Schedule:
         return f"A run ends after {self.turns} turns{dollars} at the latest."
 
     def times(self, after: datetime) -> Iterator[datetime]:
-        """The times after that one at which runs are due, in UTC; none if all of the next 10,000 are quiet hours.
+        """The times after that one at which runs are due, in UTC; none if all of the next 1,440 are quiet hours.
 
         In the second round of an hour that comes twice, cronsim gives the times of the first again.
         """
@@ -130,7 +131,7 @@ class Schedule:
         for at in found:
             if self.quiet and self.quiet.end_after(at) != at:
                 skipped += 1
-                if skipped >= MOST_SKIPPED:
+                if skipped >= MOST_SKIPPED or at.year > LAST_YEAR:
                     return
                 continue
             skipped = 0

@@ -109,6 +109,12 @@ def test_no_run_is_due_in_the_quiet_hours() -> None:
     )
 
 
+@pytest.mark.parametrize("cron", ["0 9 1 1 *", "0 9 29 2 *", "0 9 */29 2 1"])
+def test_a_rare_time_in_the_quiet_hours_never_comes(cron: str) -> None:
+    quiet = QuietHours(begins=time(8), ends=time(10))
+    assert next_times(schedule(cron, quiet=quiet), datetime(2027, 6, 1, tzinfo=UTC)) == ()
+
+
 def test_after_downtime_the_last_time_counts() -> None:
     daily = schedule("0 9 * * *", "UTC")
     planned = daily.from_now(datetime(2027, 6, 1, 12, tzinfo=UTC))
