@@ -137,6 +137,12 @@ async def test_after_downtime_one_run_begins_or_is_said_to_be_missed() -> None:
     assert "is left out" in told(stage)[-1]
 
 
+async def test_with_no_hours_late_a_run_begins_when_the_engine_looks() -> None:
+    stage, agent = await scheduled(WRITE, policy=Policy(), most_late=timedelta())
+    await at(stage, agent, "2027-03-28 07:00:01")
+    assert told(stage)[-1] == "Run 1 · Sunday 9:00"
+
+
 @pytest.mark.proves("schedule:limits")
 @pytest.mark.parametrize(
     ("limits", "turns", "why"),
