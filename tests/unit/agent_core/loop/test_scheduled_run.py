@@ -224,6 +224,9 @@ async def test_archiving_pauses_the_schedule() -> None:
     await stage.service.archive.archive(agent.id, stage.origin())
     assert (await at(stage, agent, "2027-03-28 07:00")).turns == 1
     assert told(stage)[-1] == "archived by @ana. Resume brings it back. Its schedule is paused."
+    for verb in ("resume", "now"):
+        with pytest.raises(NotPossible, match="Clerk is archived"):
+            await stage.service.schedules.act(agent.id, verb, stage.origin())
     await stage.service.archive.unarchive(agent.id, stage.origin())
     assert (await at(stage, agent, "2027-03-29 07:00")).turns == 1
     await stage.service.schedules.act(agent.id, "resume", stage.origin())
