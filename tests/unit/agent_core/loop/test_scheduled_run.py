@@ -1,5 +1,6 @@
 """Runs of schedules: begun, left out, missed, ended at their limits; and what people do about schedules."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -231,6 +232,15 @@ async def test_archiving_pauses_the_schedule() -> None:
     assert (await at(stage, agent, "2027-03-29 07:00")).turns == 1
     await stage.service.schedules.act(agent.id, "resume", stage.origin())
     assert (await stage.views.agent(CHANNEL, agent.id)).scheduled_at == datetime(2027, 3, 30, 7, tzinfo=UTC)
+
+
+async def test_what_the_release_before_archived_stays_archived() -> None:
+    stage, agent = await scheduled()
+    async with stage.database.begin() as work:
+        work.agents.save(replace(await work.agents.get(CHANNEL, agent.id), archived_at=stage.clock.now()))
+        await work.commit()
+    agent = await at(stage, agent, "2027-03-28 07:00")
+    assert (agent.is_archived, agent.turns, agent.scheduled_at) == (True, 1, None)
 
 
 async def test_it_is_deleted_while_a_run_waits_and_nothing_is_left() -> None:
