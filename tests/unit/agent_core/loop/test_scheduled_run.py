@@ -10,6 +10,7 @@ from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.decision import Approve, Policy, PolicyChange, Reject
 from agent_core.model.model_calls import Reply, Usage
+from agent_core.model.records.deletion import Retention
 from agent_core.service.schedules import Verb, WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import BEN, CHANNEL
@@ -241,6 +242,14 @@ async def test_what_the_release_before_archived_stays_archived() -> None:
         await work.commit()
     agent = await at(stage, agent, "2027-03-28 07:00")
     assert (agent.is_archived, agent.turns, agent.scheduled_at) == (True, 1, None)
+
+
+async def test_no_date_of_deletion_is_shown_before_a_run() -> None:
+    stage, agent = await scheduled()
+    kept = Retention(history_days=30)
+    assert kept.deletion_date(agent) is None
+    paused = await stage.service.schedules.act(agent.id, "pause", stage.origin())
+    assert kept.deletion_date(paused) == agent.since + timedelta(days=30)
 
 
 async def test_it_is_deleted_while_a_run_waits_and_nothing_is_left() -> None:
