@@ -44,7 +44,7 @@ class ScheduleCommands:
             case _:
                 told = preview_text(await self.schedules.preview(wanted_of(said), origin))
                 told += IN_TERMINAL if origin.channel.surface == "terminal" else ""
-                return f"{told}\nNothing is saved yet. To save it, write: schedule set {said}"
+                return f"{told}\nNothing is saved yet. To save it, write: !schedule set {said}"
 
     async def list_all(self, origin: Origin) -> str:
         """The schedules of the channel, each with its last run and its next."""

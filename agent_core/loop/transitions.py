@@ -297,8 +297,10 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
     schedule = agent.schedule
     if schedule is None or not schedule.is_due(now):
         return Outcome(agent=agent)
+    if agent.is_archived:  # by the release before, which knows no schedules
+        return Outcome(agent=replace(agent, schedule=replace(schedule, next_at=None)))
     due, following = schedule.last_due(now), replace(agent, schedule=schedule.from_now(now))
-    if now - due > most_late:
+    if now - due > max(most_late, LATE):
         text = f"Nobody ran Signoff when the run of {schedule.when(due)} was due, so it is left out."
         return Outcome(agent=following, notices=(Notice.to(agent, "waiting", text, now),))
     if isinstance(agent.status, Finished):

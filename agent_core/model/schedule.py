@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
-from cron_descriptor import Options, get_description
+from cron_descriptor import FormatError, Options, get_description
 from cronsim import CronSim, CronSimError
 
 from agent_core.model.channel_settings import QuietHours
 from agent_core.model.origin import Actor
 
 DEFAULT_TURNS, MAX_TURNS = 20, 500
+MAX_CHARACTERS = 500  # of a cron line
 MOST_LATE = timedelta(days=1)
-MOST_SKIPPED = 10_000  # times in the quiet hours, before a schedule counts as one that never runs
+MOST_SKIPPED = 1_440  # times in the quiet hours, of a whole day, before a schedule counts as one that never runs
+LAST_YEAR = 9000  # cronsim looks 50 years ahead
 DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 EVERY_MINUTES, EVERY_HOURS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30), (1, 2, 3, 4, 6, 8, 12)
 PHRASE = re.compile(
@@ -86,8 +88,12 @@ class Schedule:
         return f"A run ends after {self.turns} turns{dollars} at the latest."
 
     def times(self, after: datetime) -> Iterator[datetime]:
-        """The times after that one at which runs are due, in UTC; none if all of the next 10,000 are quiet hours."""
-        return self._outside_quiet(CronSim(self.cron, after.astimezone(ZoneInfo(self.zone))))
+        """The times after that one at which runs are due, in UTC; none if all of the next 1,440 are quiet hours.
+
+        In the second round of an hour that comes twice, cronsim gives the times of the first again.
+        """
+        found = self._outside_quiet(CronSim(self.cron, after.astimezone(ZoneInfo(self.zone))))
+        return dropwhile(lambda at: at <= after, found)
 
     def last_due(self, now: datetime) -> datetime:
         """The latest time at which a run was due; `next_at` has come."""
@@ -125,7 +131,7 @@ class Schedule:
         for at in found:
             if self.quiet and self.quiet.end_after(at) != at:
                 skipped += 1
-                if skipped >= MOST_SKIPPED:
+                if skipped >= MOST_SKIPPED or at.year > LAST_YEAR:
                     return
                 continue
             skipped = 0
@@ -141,7 +147,7 @@ def cron_of(text: str) -> str:
     said = " ".join(text.split())
     if found := PHRASE.fullmatch(said):
         return _cron_of_phrase(found)
-    if len(said.split()) != len("mhdMw"):
+    if len(said) > MAX_CHARACTERS or len(said.split()) != len("mhdMw"):
         raise ValueError(HOW)
     try:
         next(CronSim(said, datetime(2026, 1, 1, tzinfo=UTC)))
@@ -149,6 +155,10 @@ def cron_of(text: str) -> str:
         raise ValueError(f"{said} never comes. {HOW}") from None
     except CronSimError as fault:
         raise ValueError(f"{said} is no cron line: {str(fault).lower()}. {HOW}") from fault
+    try:
+        _in_words(said)
+    except FormatError as fault:
+        raise ValueError(f"{said} cannot be said in words. Write it more simply. {HOW}") from fault
     return said
 
 
@@ -189,6 +199,5 @@ def _time_of(found: re.Match[str]) -> time:
 
 @lru_cache(256)
 def _in_words(cron: str) -> str:
-    options = Options()
-    options.use_24hour_time_format = True
+    options = Options(use_24hour_time_format=True, locale_code="en_US")  # not the language of the machine
     return str(get_description(cron, options))

@@ -132,6 +132,8 @@ def _require_may_schedule(agent: Agent, origin: Origin) -> None:
     require_may_decide(agent, origin.by, "set schedules here")
     if agent.head:
         raise NotPossible(f"{agent.name} is a helper: it works when the agent it helps asks it to.")
+    if agent.is_archived:
+        raise NotPossible(f"{agent.name} is archived and does nothing. Resume brings it back.")
 
 
 def _changed(schedule: Schedule, verb: Verb, now: datetime) -> Schedule | None:

@@ -63,7 +63,7 @@ async def test_an_agent_works_by_itself_and_people_decide_as_ever(surface: Name,
         await says_and_is_told(
             scene,
             (f"!schedule {WHEN}", WORDS),
-            (f"!schedule {WHEN}", f"Nothing is saved yet. To save it, write: schedule set {WHEN}"),
+            (f"!schedule {WHEN}", f"Nothing is saved yet. To save it, write: !schedule set {WHEN}"),
             ("!schedule every 7 minutes", "Every so many minutes: one of 1, 2, 3"),
             (f"!schedule set {WHEN}, turns 5, budget 2", "A run ends after 5 turns or $2.00 at the latest."),
         )

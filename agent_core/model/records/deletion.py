@@ -46,9 +46,10 @@ class Retention:
     audit_days: int | None = None
 
     def deletion_date(self, agent: Agent, helpers: Iterable[Agent] = ()) -> datetime | None:
-        """When the agent is deleted if it and its helpers stay at rest; None for never, and for a helper."""
+        """When the agent is deleted if it and its helpers stay at rest; None for never, for a helper, before a run."""
         family = (agent, *helpers)
-        if self.history_days is None or agent.head or not all(each.is_at_rest for each in family):
+        stays = agent.head or agent.scheduled_at
+        if self.history_days is None or stays or not all(each.is_at_rest for each in family):
             return None
         return max(each.since for each in family) + timedelta(days=self.history_days)
 

@@ -1,5 +1,6 @@
 """Runs of schedules: begun, left out, missed, ended at their limits; and what people do about schedules."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.decision import Approve, Policy, PolicyChange, Reject
 from agent_core.model.model_calls import Reply, Usage
+from agent_core.model.records.deletion import Retention
 from agent_core.service.schedules import Verb, WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import BEN, CHANNEL
@@ -88,6 +90,16 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
     ]
 
 
+async def test_a_run_begun_late_in_an_hour_that_comes_twice_is_not_doubled() -> None:
+    stage, agent = await scheduled(*[DONE] * 3)
+    stage.fake_clock.set(datetime(2027, 10, 30, 12, tzinfo=UTC))
+    late = WantedSchedule(when="59 2 * * *", zone="Europe/Vienna")
+    agent = await stage.service.schedules.set(agent.id, late, stage.origin())
+    for second in (1, 3):
+        agent = await at(stage, agent, f"2027-10-31 01:00:0{second}")
+    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 2:59"]
+
+
 @pytest.mark.proves("schedule:open")
 async def test_a_run_that_is_open_is_not_doubled_and_this_is_said_once() -> None:
     stage, agent = await scheduled(WRITE, DONE, DONE, policy=Policy())
@@ -125,6 +137,12 @@ async def test_after_downtime_one_run_begins_or_is_said_to_be_missed() -> None:
     stage, agent = await scheduled(most_late=timedelta(hours=1))
     await at(stage, agent, "2027-03-28 08:01")
     assert "is left out" in told(stage)[-1]
+
+
+async def test_with_no_hours_late_a_run_begins_when_the_engine_looks() -> None:
+    stage, agent = await scheduled(WRITE, policy=Policy(), most_late=timedelta())
+    await at(stage, agent, "2027-03-28 07:00:01")
+    assert told(stage)[-1] == "Run 1 · Sunday 9:00"
 
 
 @pytest.mark.proves("schedule:limits")
@@ -208,10 +226,30 @@ async def test_archiving_pauses_the_schedule() -> None:
     await stage.service.archive.archive(agent.id, stage.origin())
     assert (await at(stage, agent, "2027-03-28 07:00")).turns == 1
     assert told(stage)[-1] == "archived by @ana. Resume brings it back. Its schedule is paused."
+    for verb in ("resume", "now"):
+        with pytest.raises(NotPossible, match="Clerk is archived"):
+            await stage.service.schedules.act(agent.id, verb, stage.origin())
     await stage.service.archive.unarchive(agent.id, stage.origin())
     assert (await at(stage, agent, "2027-03-29 07:00")).turns == 1
     await stage.service.schedules.act(agent.id, "resume", stage.origin())
     assert (await stage.views.agent(CHANNEL, agent.id)).scheduled_at == datetime(2027, 3, 30, 7, tzinfo=UTC)
+
+
+async def test_what_the_release_before_archived_stays_archived() -> None:
+    stage, agent = await scheduled()
+    async with stage.database.begin() as work:
+        work.agents.save(replace(await work.agents.get(CHANNEL, agent.id), archived_at=stage.clock.now()))
+        await work.commit()
+    agent = await at(stage, agent, "2027-03-28 07:00")
+    assert (agent.is_archived, agent.turns, agent.scheduled_at) == (True, 1, None)
+
+
+async def test_no_date_of_deletion_is_shown_before_a_run() -> None:
+    stage, agent = await scheduled()
+    kept = Retention(history_days=30)
+    assert kept.deletion_date(agent) is None
+    paused = await stage.service.schedules.act(agent.id, "pause", stage.origin())
+    assert kept.deletion_date(paused) == agent.since + timedelta(days=30)
 
 
 async def test_it_is_deleted_while_a_run_waits_and_nothing_is_left() -> None:

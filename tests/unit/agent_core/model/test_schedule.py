@@ -1,5 +1,7 @@
 """Phrases and cron lines, and the times at which runs are due."""
 
+import locale
+import warnings
 from datetime import UTC, datetime, time
 
 import pytest
@@ -31,7 +33,9 @@ WRONG = {
     "every hour at 9": "without a time",
     "61 * * * *": "no cron line: bad minute",
     "0 0 30 2 *": "no cron line",
+    "0 9 * * 07": "cannot be said in words",
     "x" * 10_000: "Write every day",
+    f"{'0,' * 300}0 9 * * *": "Write every day",
 }
 
 
@@ -55,6 +59,16 @@ def test_what_is_no_schedule_says_how_one_is_written(phrase: str, said: str) -> 
         cron_of(phrase)
 
 
+def test_it_is_said_in_english_whatever_the_machine_speaks() -> None:
+    before = locale.setlocale(locale.LC_CTYPE)
+    try:
+        locale.setlocale(locale.LC_CTYPE, "C")
+        with warnings.catch_warnings(action="error"):  # that the machine speaks no language
+            assert schedule("1 9 * * 1-5").words == "At 09:01, Monday through Friday (Europe/Vienna)"
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)
+
+
 def test_it_is_said_back_in_words() -> None:
     quiet = QuietHours(begins=time(22), ends=time(7))
     assert schedule("0 9 * * 1-5").words == "At 09:00, Monday through Friday (Europe/Vienna)"
@@ -76,6 +90,11 @@ def test_a_time_that_does_not_exist_comes_right_after_and_one_that_exists_twice_
     assert local(schedule(cron), after, 2) == times
 
 
+def test_in_the_second_round_of_an_hour_no_time_of_the_first_comes_again() -> None:
+    second_round = datetime(2027, 10, 31, 1, 10, tzinfo=UTC)
+    assert local(schedule("30 2 * * *"), second_round, 1) == ["Mon 1 Nov 02:30"]
+
+
 def test_no_run_is_due_in_the_quiet_hours() -> None:
     quiet = QuietHours(begins=time(18), ends=time(8))
     assert local(schedule("0 */6 * * *", quiet=quiet), datetime(2027, 6, 1, 12, tzinfo=UTC), 2) == [
@@ -88,6 +107,12 @@ def test_no_run_is_due_in_the_quiet_hours() -> None:
         )
         == ()
     )
+
+
+@pytest.mark.parametrize("cron", ["0 9 1 1 *", "0 9 29 2 *", "0 9 */29 2 1"])
+def test_a_rare_time_in_the_quiet_hours_never_comes(cron: str) -> None:
+    quiet = QuietHours(begins=time(8), ends=time(10))
+    assert next_times(schedule(cron, quiet=quiet), datetime(2027, 6, 1, tzinfo=UTC)) == ()
 
 
 def test_after_downtime_the_last_time_counts() -> None:

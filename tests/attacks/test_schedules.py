@@ -1,0 +1,129 @@
+"""Attacks on schedules: a run that is doubled, that takes along a permission, or that somebody else sets."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve, Policy
+from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope
+from agent_core.model.schedule import Schedule
+from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.database import Database
+from agent_core.service.schedules import WantedSchedule
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import TemporaryDatabase
+from agent_core.testing.examples import CHANNEL, an_agent, keep
+from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
+from tests.attacks.rows import attack
+from tests.contract.conftest import database, sqlite_url, url  # noqa: F401
+from tests.crash.dying import Died, DyingDatabase, Moment
+from tests.scenario.page import PageChat
+from tests.scenario.served import served
+from tests.unit.agent_core.loop.test_scheduled_run import DONE, SATURDAY, WRITE, at, scheduled
+
+SUNDAY = datetime(2027, 3, 28, 9, tzinfo=UTC)
+MOMENTS: tuple[Moment, ...] = ("before", "after")
+EVERY_SAVE = [(save, moment) for save in range(1, 13) for moment in MOMENTS]
+OTHER = {"Origin": "https://evil.example"}
+
+
+def process(at: datetime, saved: Database, surface: RecordingSurface, *replies: str) -> Stage:
+    """What a start of the program has: everything new but the database and the platform."""
+    return Stage(model=ScriptedModel(*replies, waits=not replies), clock=FakeClock(at), database=saved, surface=surface)
+
+
+async def finished(saved: Database, surface: RecordingSurface) -> Agent:
+    """An agent that is done, asks for everything, and has a run at 9:00 on Sunday."""
+    stage = process(SATURDAY, saved, surface, DONE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    daily = WantedSchedule(when="every day at 9:00", zone="UTC")
+    agent = await stage.service.schedules.set(agent.id, daily, stage.origin())
+    return await stage.wait_until_settled(agent)
+
+
+async def require_one_run(stage: Stage, agent: Agent) -> None:
+    agent = await stage.wait_until_settled(agent)
+    assert isinstance(agent.schedule, Schedule)
+    titles = {notice.id for notice in stage.shown.notices if notice.text.startswith("Run ")}
+    assert (agent.schedule.runs, agent.turns, agent.status.kind, len(titles)) == (1, 2, "awaiting", 1)
+
+
+@pytest.mark.slow
+@attack("approval", "A process that dies before or after any save at the begin of a scheduled run", "one run")
+async def test_a_death_at_the_begin_doubles_no_run(answer: str) -> None:
+    lasted = False
+    for save, moment in EVERY_SAVE:
+        saved, surface = TemporaryDatabase(), RecordingSurface()
+        agent = await finished(saved, surface)
+        dying = DyingDatabase(saved, save, moment)
+        with suppress(Died):
+            await process(SUNDAY, dying, surface, WRITE).wait_until_settled(agent)
+        await require_one_run(process(SUNDAY, saved, surface, WRITE), agent)
+        lasted = not dying.is_dead
+    assert (lasted, answer) == (True, "one run")  # the last cases die nowhere
+
+
+@pytest.mark.slow
+@attack("approval", "Eight workers that begin the same scheduled run at the same moment", "one run")
+async def test_workers_at_the_same_moment_begin_one_run(database: SqlDatabase, answer: str) -> None:  # noqa: F811
+    surface = RecordingSurface()
+    agent = await finished(database, surface)
+    workers = [process(SUNDAY, database, surface, WRITE) for _ in range(8)]
+    await asyncio.gather(*(each.loop.advance(agent.id) for each in workers))
+    await require_one_run(process(SUNDAY, database, surface, WRITE), agent)
+    assert answer == "one run"
+
+
+@attack("approval", "An approval ×5 on the card that ends the agent's work, for the run that nobody watches", "it asks")
+async def test_no_lease_and_no_trust_outlives_into_a_run(answer: str) -> None:
+    stage, agent = await scheduled(DONE, WRITE, policy=Policy())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    await stage.decide(agent, Approve(5))
+    assert (await stage.wait_until_settled(agent)).status.kind == "finished"
+    async with stage.database.begin() as work:
+        work.agents.save((await work.agents.get(CHANNEL, agent.id)).expose())
+        await work.commit()
+    agent = await at(stage, agent, "2027-03-28 07:00")
+    asks = "it asks" if agent.status.kind == "awaiting" else agent.status.kind
+    assert (asks, agent.lease, agent.exposed) == (answer, None, True)
+
+
+@pytest.mark.slow
+@attack("http", "The form of a schedule from another origin, for another channel's agent, or for a helper", "refused")
+async def test_the_form_is_for_who_may_decide_on_that_agent(tmp_path: Path, answer: str) -> None:
+    stages: list[Stage] = []
+    async with (
+        served(ScriptedModel(waits=True), tmp_path, prepared=stages.append) as base,
+        PageChat.opened(base, "ana") as ana,
+    ):
+        await ana.new_agent("Clerk", "writes", "Write a file")
+        [stage] = stages
+        [agent] = await stage.views.agents(CHANNEL)
+        elsewhere = ChannelScope("slack", "T1", "C1")
+        helper = replace(an_agent(id=AgentId("bee"), name="Bee"), parent=agent.id, head=agent.id)
+        foreign = replace(an_agent(id=AgentId("far"), name="Far"), channel=elsewhere)
+        await keep(stage.database, helper, foreign)
+        form = {"when": "every minute", "turns": "5", "do": "set"}
+        statuses = set()
+        for path, headers in (
+            (ana.path, OTHER),
+            ("/c/web/local/general/a/bee", {}),
+            ("/c/web/local/general/a/far", {}),
+            ("/c/slack/T1/C1/a/far", {}),
+        ):
+            async with ana.session.post(f"{base}{path}/schedule", data=form, headers=headers) as told_back:
+                statuses.add(told_back.status)
+        async with stage.database.begin() as work:
+            saved = [(await work.agents.locate(each)).schedule for each in (agent.id, helper.id, foreign.id)]
+        assert (saved, statuses <= {403, 404, 409}, answer) == ([None] * 3, True, "refused")
