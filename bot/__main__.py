@@ -61,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = given[0] if given and given[0] in WITH_OPTIONS else _parser().parse_args(given).command
     try:
         settings = settings_module.load({**os.environ, **variables_of_line(given)})
-        configure(settings.log_level, settings.log_format, settings.secrets, says=name in SAYING)
+        is_talk = name == "solo" and settings.log_level == "INFO"  # what happens is told in the conversation
+        level = "WARNING" if is_talk else settings.log_level
+        configure(level, settings.log_format, settings.secrets, says=name in SAYING)
         if name in ("worker", "solo", "mcp"):  # the others print the doctor's report, which has these
             for unread, right in settings_module.unread_names().items():
                 _warn(settings_module.unread_text(unread, right), settings.log_format)

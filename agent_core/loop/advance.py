@@ -24,7 +24,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.think_step import ThinkStep
 from agent_core.loop.thread_presenter import ThreadPresenter
-from agent_core.loop.transitions import end_run, pause, run_due, why_run_ends
+from agent_core.loop.transitions import end_run, finish, pause, run_due, why_helper_ends, why_run_ends
 from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.ids import AgentId
@@ -162,6 +162,8 @@ class AgentLoop:
     async def _follow_schedule(self, claim: AgentClaim, agent: Agent) -> Agent:
         """Begin or leave out the run that is due, and end the open one at its limits; return the agent as it is now."""
         now = self.clock.now()
+        if agent.head and isinstance(agent.status, Thinking):
+            return await self._follow_run(claim, agent)
         if agent.schedule is None or not (agent.schedule.is_due(now) or why_run_ends(agent)):
             return agent
 
@@ -169,6 +171,18 @@ class AgentLoop:
             if why := why_run_ends(present):
                 return end_run(present, why, now)
             return run_due(present, now, self.most_late)
+
+        return (await claim.save_and_present(act)).agent
+
+    async def _follow_run(self, claim: AgentClaim, helper: Agent) -> Agent:
+        """End a helper's work with the run of the root agent that it works for; return the helper as it is now."""
+        async with self.database.begin() as work:
+            root = await work.agents.get(helper.channel, helper.home)
+        if not (why := why_helper_ends(root)):
+            return helper
+
+        async def act(_work: UnitOfWork, present: Agent) -> Outcome:
+            return finish(present, why, self.clock.now())
 
         return (await claim.save_and_present(act)).agent
 

@@ -24,7 +24,7 @@ from agent_core.oversight.untrusted_content import (
     has_tainted_memory,
     is_from_outside,
 )
-from agent_core.text.lines import one_line, quoted
+from agent_core.text.lines import counted, one_line, quoted
 
 MAX_REPLY_CHARACTERS = 200_000  # of an unusable reply, for people
 MAX_UNUSABLE_REPLIES = 3
@@ -299,6 +299,8 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
         return Outcome(agent=agent)
     if agent.is_archived:  # by the release before, which knows no schedules
         return Outcome(agent=replace(agent, schedule=replace(schedule, next_at=None)))
+    if (quiet_until := schedule.quiet_until(now)) > now:
+        return Outcome(agent=replace(agent, schedule=replace(schedule, next_at=quiet_until)))
     due, following = schedule.last_due(now), replace(agent, schedule=schedule.from_now(now))
     if now - due > max(most_late, LATE):
         text = f"Nobody ran Signoff when the run of {schedule.when(due)} was due, so it is left out."
@@ -316,20 +318,38 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
 
 def why_run_ends(agent: Agent) -> str:
     """Which limit of its schedule the open run has reached, once no command of it is open; "" for none."""
-    schedule, spent = agent.schedule, agent.budget.spent
-    if schedule is None or schedule.open is None or agent.is_at_rest or agent.status.kind != "thinking":
+    schedule = agent.schedule
+    if schedule is None or schedule.open is None or not isinstance(agent.status, Thinking):
         return ""
     if agent.turns - schedule.open.after_turn >= schedule.turns:
-        return f"its {schedule.turns} turns"
-    if schedule.budget is not None and spent - schedule.open.spent >= schedule.budget:
-        return f"its ${schedule.budget:,.2f}"
-    return ""
+        return f"its {counted(schedule.turns, 'turn')}"
+    return f"its ${schedule.budget:,.2f}" if schedule.budget is not None and _has_spent(agent) else ""
+
+
+def why_helper_ends(root: Agent) -> str:
+    """Why a helper of this agent does no more: the run that it works for has ended, or used its dollars. Else ""."""
+    if root.schedule is None or not root.schedule.runs:
+        return ""
+    is_over = root.schedule.open is None and isinstance(root.status, Finished)
+    return f"The run of {root.name} that it worked for has ended." if is_over or _has_spent(root) else ""
+
+
+def _has_spent(agent: Agent) -> bool:
+    """Whether the open run, with its helpers, has spent what it may."""
+    schedule = agent.schedule
+    if schedule is None or schedule.open is None or schedule.budget is None:
+        return False
+    return agent.budget.spent - schedule.open.spent >= schedule.budget
 
 
 def end_run(agent: Agent, why: str, now: datetime) -> Outcome:
     """The agent finishes, since the open run has used what it may."""
     number = agent.schedule.runs if agent.schedule else 0
-    text = f"Run {number} of {agent.name} ended: it used {why}."
+    return finish(agent, f"Run {number} of {agent.name} ended: it used {why}.", now)
+
+
+def finish(agent: Agent, text: str, now: datetime) -> Outcome:
+    """The agent is finished, and the text is posted."""
     return Outcome(agent=agent.become(Finished(text), now), notices=(Notice.to(agent, "finished", text, now),))
 
 

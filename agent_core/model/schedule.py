@@ -1,11 +1,12 @@
 """When an agent works by itself: its schedule, the times of its runs, and the run that is open.
 
 Times follow Debian's cron over changes of the clock (https://manpages.debian.org/cron): a run at a time that does not
-exist begins right after the change, one at a time that exists twice begins once. Finer runs follow the clock.
+exist begins right after the change, one at a time that exists twice begins once. Lines with a `*` for the hour follow
+the clock.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
@@ -19,6 +20,7 @@ from cronsim import CronSim, CronSimError
 
 from agent_core.model.channel_settings import QuietHours
 from agent_core.model.origin import Actor
+from agent_core.text.lines import counted
 
 DEFAULT_TURNS, MAX_TURNS = 20, 500
 MAX_CHARACTERS = 500  # of a cron line
@@ -33,6 +35,10 @@ PHRASE = re.compile(
     + r")s?)(?:\s+at\s+(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>am|pm)?)?",
     re.IGNORECASE,
 )
+# What cron_descriptor and cronsim read alike: values, ranges and lists, or the last day, or the first Monday as 1#1.
+_VALUES = r"(?:\d{1,2}|[a-z]{3})(?:-(?:\d{1,2}|[a-z]{3}))?"
+PLAIN = re.compile(rf"\*|{_VALUES}(?:,{_VALUES})*|l|[0-7]#[1-5]", re.IGNORECASE)
+STEPS = frozenset(f"*/{each}" for each in EVERY_MINUTES), frozenset(f"*/{each}" for each in EVERY_HOURS)
 HOW = (
     "Write every day, every weekday, every Monday … at 9:00, every hour, every 15 minutes, or a cron line such as "
     "0 9 1 * * (minute, hour, day of the month, month, day of the week)."
@@ -85,7 +91,7 @@ class Schedule:
     def limits(self) -> str:
         """The most that a run may take, in words."""
         dollars = f" or ${self.budget:,.2f}" if self.budget is not None else ""
-        return f"A run ends after {self.turns} turns{dollars} at the latest."
+        return f"A run ends after {counted(self.turns, 'turn')}{dollars} at the latest."
 
     def times(self, after: datetime) -> Iterator[datetime]:
         """The times after that one at which runs are due, in UTC; none if all of the next 1,440 are quiet hours.
@@ -109,6 +115,11 @@ class Schedule:
         """The schedule in the place of another one, whose runs count on and whose open run goes on."""
         return replace(self, runs=before.runs, last_at=before.last_at, open=before.open) if before else self
 
+    def quiet_until(self, now: datetime) -> datetime:
+        """The end of the quiet hours in which a late run would begin; now, if it would begin in none."""
+        local = now.astimezone(ZoneInfo(self.zone))
+        return self.quiet.end_after(local).astimezone(UTC) if self.quiet else now
+
     def is_due(self, now: datetime) -> bool:
         return self.next_at is not None and self.next_at <= now
 
@@ -119,12 +130,12 @@ class Schedule:
         return begun if self.next_at is None else begun.from_now(now)
 
     def title(self, due: datetime) -> str:
-        """The day and time of a run: `Monday 9:00`."""
-        return f"{due.astimezone(ZoneInfo(self.zone)):%A %-H:%M}"
+        """The day and time of a run: `Monday 9:00 CET`."""
+        return f"{due.astimezone(ZoneInfo(self.zone)):%A %-H:%M %Z}"
 
     def when(self, at: datetime) -> str:
-        """A time in the schedule's zone, for people: `Mon 30 Nov 09:00`."""
-        return f"{at.astimezone(ZoneInfo(self.zone)):%a %-d %b %H:%M}"
+        """A time in the schedule's zone, for people: `Mon 30 Nov 09:00 CET`."""
+        return f"{at.astimezone(ZoneInfo(self.zone)):%a %-d %b %H:%M %Z}"
 
     def _outside_quiet(self, found: Iterator[datetime]) -> Iterator[datetime]:
         skipped = 0
@@ -155,11 +166,23 @@ def cron_of(text: str) -> str:
         raise ValueError(f"{said} never comes. {HOW}") from None
     except CronSimError as fault:
         raise ValueError(f"{said} is no cron line: {str(fault).lower()}. {HOW}") from fault
-    try:
-        _in_words(said)
-    except FormatError as fault:
-        raise ValueError(f"{said} cannot be said in words. Write it more simply. {HOW}") from fault
+    if not (_is_plain(said.split()) and _has_words(said)):
+        raise ValueError(f"{said} cannot be said in words that are true. Write it more simply. {HOW}")
     return said
+
+
+def _has_words(cron: str) -> bool:
+    try:
+        return bool(_in_words(cron))
+    except FormatError:
+        return False
+
+
+def _is_plain(fields: Sequence[str]) -> bool:
+    """Whether each field is simple, steps are even over a day, and days are given by month or by week, not by both."""
+    steps = (*STEPS, (), (), ())
+    are_simple = all(PLAIN.fullmatch(field) or field in step for field, step in zip(fields, steps, strict=True))
+    return are_simple and "*" in (fields[2], fields[4])
 
 
 def _cron_of_phrase(found: re.Match[str]) -> str:
@@ -200,4 +223,5 @@ def _time_of(found: re.Match[str]) -> time:
 @lru_cache(256)
 def _in_words(cron: str) -> str:
     options = Options(use_24hour_time_format=True, locale_code="en_US")  # not the language of the machine
-    return str(get_description(cron, options))
+    said = str(get_description(cron, options))
+    return f"Every day at {said.removeprefix('At ')}" if cron.endswith(" * * *") and said.startswith("At ") else said

@@ -6,7 +6,7 @@ Fields that this release does not know are kept beside the value, so that saving
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -133,7 +133,7 @@ def _encode(value: object) -> str:
 def _plain(value: object) -> object:
     if names := _fields(cast("Hashable", type(value))):
         return {name: getattr(value, name) for name in names}
-    if isinstance(value, datetime):
+    if isinstance(value, datetime | time):
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)

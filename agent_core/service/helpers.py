@@ -1,6 +1,7 @@
 """Implements the port `Helpers`: an agent starts, messages, lists and deletes its helpers, each in one transaction."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent_core.errors import CommandError
@@ -41,7 +42,7 @@ class AgentHelpers(TransactionalService):
 
         async def act(work: UnitOfWork) -> Agent:
             present, head = await _save_at_work(work, agent)
-            _require_room(agent, len(await list_helpers_below(work, head)))
+            _require_room(agent, len(_counted(head, await list_helpers_below(work, head))))
             own = await self._own_name(work, head, name)
             helper = self._new_helper(present, head, await find_free_name(work, agent.channel, own), one_line(task))
             work.agents.add(helper)
@@ -153,6 +154,12 @@ async def _save_at_work(work: UnitOfWork, agent: Agent) -> tuple[Agent, Agent]:
             raise CommandError(f"{each.name} is at rest, so nothing was done.")
         work.agents.save(each)
     return present, head
+
+
+def _counted(head: Agent, helpers: Sequence[Agent]) -> Sequence[Agent]:
+    """The helpers without those that ended in earlier runs of a schedule."""
+    began = head.schedule.last_at if head.schedule else None
+    return [each for each in helpers if began is None or not each.is_at_rest or each.since >= began]
 
 
 def _require_room(agent: Agent, helpers: int) -> None:

@@ -53,7 +53,8 @@ class AgentSchedules(TransactionalService):
         """What the schedule would be, with its next times; nothing is saved. Raise InvalidInput."""
         async with self.database.begin() as work:
             zone = wanted.zone or await _zone_of(work, origin.channel)
-        return self._checked(wanted, zone, origin)
+        known = {name.casefold(): name for name in available_timezones()}
+        return self._checked(wanted, known.get(zone.casefold(), zone), origin)
 
     async def set(self, agent_id: AgentId, wanted: WantedSchedule, origin: Origin) -> Agent:
         """Give the agent a schedule, or another one; raise NotAllowed, InvalidInput, NotPossible for a helper."""
@@ -81,7 +82,9 @@ class AgentSchedules(TransactionalService):
             if verb == "now":
                 return self._begin(work, agent, origin)
             changed = _changed(agent.schedule, verb, self.clock.now())
-            self.announce(work, agent, "changed", f"{origin.by} {SAID[verb]}.")
+            ends = changed is None and agent.schedule.open and not agent.is_at_rest
+            still = f" Run {agent.schedule.runs} goes on, without limits of its own." if ends else ""
+            self.announce(work, agent, "changed", f"{origin.by} {SAID[verb]}.{still}")
             return replace(agent, schedule=changed)
 
         return await self.change(agent_id, origin, SAID[verb], change)
@@ -107,8 +110,10 @@ class AgentSchedules(TransactionalService):
             problems["zone"] = f"Time zone: {zone[:60]} is none. Write a name such as Europe/Berlin or UTC."
         if not 1 <= wanted.turns <= MAX_TURNS:
             problems["turns"] = f"Turns of a run: 1 to {MAX_TURNS}."
-        if wanted.budget is not None and not (wanted.budget.is_finite() and 0 < wanted.budget < MAX_BUDGET_USD):
-            problems["budget"] = "Budget of a run: an amount in US dollars above 0, or nothing for no limit."
+        if wanted.budget is not None and not (
+            wanted.budget.is_finite() and Decimal("0.01") <= wanted.budget < MAX_BUDGET_USD
+        ):
+            problems["budget"] = "Budget of a run: an amount in US dollars from 0.01, or nothing for no limit."
         try:
             cron = cron_of(wanted.when)
         except ValueError as fault:

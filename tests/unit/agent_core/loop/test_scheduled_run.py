@@ -1,13 +1,15 @@
 """Runs of schedules: begun, left out, missed, ended at their limits; and what people do about schedules."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
 
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Finished
+from agent_core.model.channel_settings import QuietHours
 from agent_core.model.decision import Approve, Policy, PolicyChange, Reject
 from agent_core.model.model_calls import Reply, Usage
 from agent_core.model.records.deletion import Retention
@@ -56,7 +58,7 @@ async def test_a_run_begins_at_its_time_asks_as_ever_and_the_next_follows() -> N
     stage, agent = await scheduled(WRITE, DONE, WRITES[1], policy=Policy())
     assert (await at(stage, agent, "2027-03-28 06:59")).turns == 1
     agent = await at(stage, agent, "2027-03-28 07:00")  # 9:00 in summer time
-    assert (agent.status.kind, told(stage)[-1]) == ("awaiting", "Run 1 · Sunday 9:00")
+    assert (agent.status.kind, told(stage)[-1]) == ("awaiting", "Run 1 · Sunday 9:00 CEST")
     prompt = stage.script.prompts[-1][-1].content
     assert "This is run 1 of your schedule; what you did up to turn 1 was before it." in prompt
     for _ in range(2):
@@ -64,7 +66,7 @@ async def test_a_run_begins_at_its_time_asks_as_ever_and_the_next_follows() -> N
         agent = await stage.wait_until_settled(agent)
     assert agent.status.kind == "finished"
     assert (await at(stage, agent, "2027-03-29 07:00")).status.kind == "awaiting"
-    assert told(stage)[-1] == "Run 2 · Monday 9:00"
+    assert told(stage)[-1] == "Run 2 · Monday 9:00 CEST"
 
 
 async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
@@ -74,7 +76,10 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
         if agent.status.kind == "awaiting":
             await stage.decide(agent, Approve())
             agent = await stage.wait_until_settled(agent)
-    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 3:00", "Run 2 · Monday 2:30"]
+    assert [text for text in told(stage) if text.startswith("Run")] == [
+        "Run 1 · Sunday 3:00 CEST",
+        "Run 2 · Monday 2:30 CEST",
+    ]
     stage.fake_clock.set(datetime(2027, 10, 30, 12, tzinfo=UTC))
     agent = await stage.service.schedules.set(
         agent.id, WantedSchedule(when="30 2 * * *", zone="Europe/Vienna"), stage.origin()
@@ -85,8 +90,8 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
             await stage.decide(agent, Approve())
             agent = await stage.wait_until_settled(agent)
     assert [text for text in told(stage) if text.startswith("Run")][2:] == [
-        "Run 3 · Sunday 2:30",
-        "Run 4 · Monday 2:30",
+        "Run 3 · Sunday 2:30 CEST",
+        "Run 4 · Monday 2:30 CET",
     ]
 
 
@@ -97,7 +102,7 @@ async def test_a_run_begun_late_in_an_hour_that_comes_twice_is_not_doubled() -> 
     agent = await stage.service.schedules.set(agent.id, late, stage.origin())
     for second in (1, 3):
         agent = await at(stage, agent, f"2027-10-31 01:00:0{second}")
-    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 2:59"]
+    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 2:59 CEST"]
 
 
 @pytest.mark.proves("schedule:open")
@@ -106,7 +111,7 @@ async def test_a_run_that_is_open_is_not_doubled_and_this_is_said_once() -> None
     agent = await at(stage, agent, "2027-03-28 07:00")
     for day in (29, 30, 31):
         agent = await at(stage, agent, f"2027-03-{day} 07:00")
-    left_out = "The run of Mon 29 Mar 09:00 is left out: run 1 is still open. Runs go on when it is finished."
+    left_out = "The run of Mon 29 Mar 09:00 CEST is left out: run 1 is still open. Runs go on when it is finished."
     assert [text for text in told(stage) if "left out" in text] == [left_out]
     for _ in range(2):
         await stage.decide(agent, Approve())
@@ -129,10 +134,10 @@ async def test_who_is_stopped_stays_stopped() -> None:
 async def test_after_downtime_one_run_begins_or_is_said_to_be_missed() -> None:
     stage, agent = await scheduled(WRITE, policy=Policy())
     agent = await at(stage, agent, "2027-03-31 12:00")  # three were due, the last five hours ago
-    assert told(stage)[-1] == "Run 1 · Wednesday 9:00, begun late"
+    assert told(stage)[-1] == "Run 1 · Wednesday 9:00 CEST, begun late"
     stage, agent = await scheduled(wanted=WantedSchedule(when="every Monday at 9:00", zone="UTC"))
     agent = await at(stage, agent, "2027-04-06 09:01")  # a day and a minute late, after two Mondays
-    assert told(stage)[-1] == "Nobody ran Signoff when the run of Mon 5 Apr 09:00 was due, so it is left out."
+    assert told(stage)[-1] == "Nobody ran Signoff when the run of Mon 5 Apr 09:00 UTC was due, so it is left out."
     assert (agent.status.kind, agent.scheduled_at) == ("finished", datetime(2027, 4, 12, 9, tzinfo=UTC))
     stage, agent = await scheduled(most_late=timedelta(hours=1))
     await at(stage, agent, "2027-03-28 08:01")
@@ -142,7 +147,7 @@ async def test_after_downtime_one_run_begins_or_is_said_to_be_missed() -> None:
 async def test_with_no_hours_late_a_run_begins_when_the_engine_looks() -> None:
     stage, agent = await scheduled(WRITE, policy=Policy(), most_late=timedelta())
     await at(stage, agent, "2027-03-28 07:00:01")
-    assert told(stage)[-1] == "Run 1 · Sunday 9:00"
+    assert told(stage)[-1] == "Run 1 · Sunday 9:00 CEST"
 
 
 @pytest.mark.proves("schedule:limits")
@@ -181,7 +186,7 @@ async def test_people_pause_resume_begin_and_delete_it() -> None:
     assert told(stage)[-1] == "@ana paused the schedule."
     begun = await act("now")
     assert (begun.turns, begun.scheduled_at) == (2, None)
-    assert "Run 1 · Sunday 9:00, begun by @ana" in told(stage)
+    assert "Run 1 · Sunday 9:00 CEST, begun by @ana" in told(stage)
     assert (await act("resume")).scheduled_at == datetime(2027, 3, 29, 7, tzinfo=UTC)
     with pytest.raises(NotPossible, match="not paused"):
         await act("resume")
@@ -267,3 +272,52 @@ async def test_a_rejected_command_counts_as_a_turn_of_the_run() -> None:
     await stage.decide(agent, Reject("Not today."))
     assert (await stage.wait_until_settled(agent)).status.kind == "finished"
     assert stage.script.left == 0
+
+
+async def helped(wanted: WantedSchedule) -> tuple[Stage, Agent, Agent]:
+    """An agent whose run has started a helper; each reply of the model costs a dollar."""
+    start = reply_text("start_agent", {"name": "Scout", "task": "Find strings", "prompt": "x"})
+    texts = (start, reply_text("do_nothing"), *WRITES)
+    replies = [Reply(text=each, usage=Usage(prompt=1, completion=1, cost=Decimal(1))) for each in texts]
+    stage = Stage(model=ScriptedModel(DONE, *replies), clock=FakeClock(SATURDAY))
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    agent = await stage.create(policy=Policy(free=("read", "write", "spend")))
+    agent = await stage.service.schedules.set(agent.id, wanted, stage.origin())
+    agent = await at(stage, agent, "2027-03-28 09:00")
+    (helper,) = await stage.helpers.of(agent)
+    return stage, agent, await stage.wait_until_settled(helper)
+
+
+async def test_the_dollars_of_a_run_hold_for_its_helpers_too() -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC", budget=Decimal(3))
+    stage, agent, helper = await helped(wanted)
+    while helper.status.kind == "awaiting":
+        await stage.decide(helper, Approve())
+        helper = await stage.wait_until_settled(helper)
+    agent = await stage.wait_until_settled(agent)
+    assert (helper.status.kind, agent.budget.spent, agent.status.kind) == ("finished", Decimal(3), "finished")
+    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its $3.00."
+
+
+async def test_the_helpers_of_a_run_end_with_it() -> None:
+    stage, agent, helper = await helped(WantedSchedule(when="every day at 9:00", zone="UTC", turns=2))
+    assert (agent.status.kind, helper.status.kind) == ("finished", "finished")
+    assert "The run of Clerk that it worked for has ended." in told(stage)
+
+
+async def test_a_late_run_begins_after_the_quiet_hours() -> None:
+    quiet = QuietHours(begins=time(22), ends=time(7))
+    stage, agent = await scheduled(
+        WRITE, wanted=WantedSchedule(when="every day at 21:50", zone="UTC", quiet=quiet), policy=Policy()
+    )
+    assert (await at(stage, agent, "2027-03-28 03:00")).turns == 1
+    assert (await at(stage, agent, "2027-03-28 07:00")).status.kind == "awaiting"
+
+
+async def test_deleting_the_schedule_in_a_run_says_that_its_limits_end() -> None:
+    stage, agent = await scheduled(WRITE, policy=Policy())
+    agent = await at(stage, agent, "2027-03-28 07:00")
+    await stage.service.schedules.act(agent.id, "delete", stage.origin())
+    await stage.wait_until_settled(agent)
+    assert told(stage)[-1] == "@ana deleted the schedule. Run 1 goes on, without limits of its own."

@@ -21,6 +21,8 @@ PHRASES = {
     "every minute": "* * * * *",
     "every  15   minutes": "*/15 * * * *",
     "0 9,17 1 * *": "0 9,17 1 * *",
+    "0 9 L * *": "0 9 L * *",
+    "0 9 * JAN-MAR 1#1": "0 9 * JAN-MAR 1#1",
 }
 WRONG = {
     "": "Write every day",
@@ -34,6 +36,16 @@ WRONG = {
     "61 * * * *": "no cron line: bad minute",
     "0 0 30 2 *": "no cron line",
     "0 9 * * 07": "cannot be said in words",
+    "0 9 */2 * *": "cannot be said in words",
+    "0 9 1 * 1": "cannot be said in words",
+    "0 9 1/1 * *": "cannot be said in words",
+    "0 9 * * 1,3#2": "cannot be said in words",
+    "*/90 * * * *": "cannot be said in words",
+    "*/7 * * * *": "cannot be said in words",
+    "0 */25 * * *": "cannot be said in words",
+    "59/5 * * * *": "cannot be said in words",
+    "0 9 * * 7/2": "cannot be said in words",
+    "0 9 L/2 * *": "cannot be said in words",
     "x" * 10_000: "Write every day",
     f"{'0,' * 300}0 9 * * *": "Write every day",
 }
@@ -45,7 +57,7 @@ def schedule(cron: str, zone: str = "Europe/Vienna", quiet: QuietHours | None = 
 
 def local(of: Schedule, after: datetime, number: int = 3) -> list[str]:
     """The next times, in the clock of the schedule's zone."""
-    return [of.when(at) for at in next_times(of, after, number)]
+    return [of.when(at).rpartition(" ")[0] for at in next_times(of, after, number)]
 
 
 @pytest.mark.parametrize(("phrase", "cron"), PHRASES.items())
@@ -109,7 +121,7 @@ def test_no_run_is_due_in_the_quiet_hours() -> None:
     )
 
 
-@pytest.mark.parametrize("cron", ["0 9 1 1 *", "0 9 29 2 *", "0 9 */29 2 1"])
+@pytest.mark.parametrize("cron", ["0 9 1 1 *", "0 9 29 2 *"])
 def test_a_rare_time_in_the_quiet_hours_never_comes(cron: str) -> None:
     quiet = QuietHours(begins=time(8), ends=time(10))
     assert next_times(schedule(cron, quiet=quiet), datetime(2027, 6, 1, tzinfo=UTC)) == ()
