@@ -250,7 +250,7 @@ async def versions(stage: Stage, agent: Agent) -> list[bool]:
         result = await answered(stage, agent)
         if isinstance(result, Succeeded):
             seen.append(f"It printed:\n{shown[7:16]}" in result.output)
-        elif (await stage.turn(agent)).remark:
+        elif (newest := await stage.turn(agent)).remark and newest.is_open:
             await stage.decide(agent, Reject("It changed."))
             await stage.wait_until_settled(agent)
     return seen

@@ -64,7 +64,7 @@ async def test_it_shows_what_is_stuck_what_waits_what_is_paused_and_what_was_spe
         "Workers 1",
         "Oldest proposal 5 h 1 agent waiting",
         "Spend today, in UTC $1.50",
-        "Agents: 1 thinking, 1 acting, 1 awaiting, 1 paused.",
+        "Agents: 1 thinking, 1 running a command, 1 in need of approval, 1 paused.",
         "Bob <b> # finance · slack 2 h ago Its command runs.",
         "The endpoint is away.",
         "The budget is reached.",
