@@ -69,6 +69,7 @@ async def test_a_run_begins_at_its_time_asks_as_ever_and_the_next_follows() -> N
     assert told(stage)[-1] == "Run 2 · Monday 9:00 CEST"
 
 
+@pytest.mark.slow
 async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
     stage, agent = await scheduled(*[DONE] * 9, wanted=WantedSchedule(when="30 2 * * *", zone="Europe/Vienna"))
     for when in ("2027-03-28 00:59", "2027-03-28 01:00", "2027-03-28 01:30", "2027-03-29 00:30"):
@@ -95,6 +96,7 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_run_begun_late_in_an_hour_that_comes_twice_is_not_doubled() -> None:
     stage, agent = await scheduled(*[DONE] * 3)
     stage.fake_clock.set(datetime(2027, 10, 30, 12, tzinfo=UTC))
@@ -119,6 +121,7 @@ async def test_a_run_that_is_open_is_not_doubled_and_this_is_said_once() -> None
     assert (await at(stage, agent, "2027-04-01 07:00")).schedule.runs == 2  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_who_is_stopped_stays_stopped() -> None:
     stage, agent = await scheduled(WRITE, policy=Policy())
     agent = await at(stage, agent, "2027-03-28 07:00")
@@ -144,6 +147,7 @@ async def test_after_downtime_one_run_begins_or_is_said_to_be_missed() -> None:
     assert "is left out" in told(stage)[-1]
 
 
+@pytest.mark.slow
 async def test_with_no_hours_late_a_run_begins_when_the_engine_looks() -> None:
     stage, agent = await scheduled(WRITE, policy=Policy(), most_late=timedelta())
     await at(stage, agent, "2027-03-28 07:00:01")
@@ -167,6 +171,7 @@ async def test_a_run_ends_at_its_limits_and_the_next_has_them_anew(
         assert agent.turns == 1 + turns * (day - 27)
 
 
+@pytest.mark.slow
 async def test_without_a_run_the_limits_do_not_hold() -> None:
     stage, agent = await scheduled(*WRITES[:2], DONE, wanted=WantedSchedule(when="every hour", turns=1))
     await stage.service.lifecycle.resume(agent.id, stage.origin())
@@ -200,6 +205,7 @@ async def test_people_pause_resume_begin_and_delete_it() -> None:
     assert {"set the schedule", "paused the schedule", "began a run of the schedule", "deleted the schedule"} <= {*acts}
 
 
+@pytest.mark.slow
 async def test_who_may_not_decide_may_not_schedule_and_helpers_have_none() -> None:
     stage, agent = await scheduled()
     await stage.agent_settings.set_policy(agent.id, OWNER_ONLY, stage.origin())
@@ -209,6 +215,7 @@ async def test_who_may_not_decide_may_not_schedule_and_helpers_have_none() -> No
         await stage.service.schedules.act(agent.id, "delete", stage.origin(BEN))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "field"),
     [
@@ -226,6 +233,7 @@ async def test_what_is_wrong_is_said_by_field_and_nothing_is_saved(wanted: Wante
     assert (await stage.views.agent(CHANNEL, agent.id)).schedule == agent.schedule
 
 
+@pytest.mark.slow
 async def test_archiving_pauses_the_schedule() -> None:
     stage, agent = await scheduled()
     await stage.service.archive.archive(agent.id, stage.origin())
@@ -240,6 +248,7 @@ async def test_archiving_pauses_the_schedule() -> None:
     assert (await stage.views.agent(CHANNEL, agent.id)).scheduled_at == datetime(2027, 3, 30, 7, tzinfo=UTC)
 
 
+@pytest.mark.slow
 async def test_what_the_release_before_archived_stays_archived() -> None:
     stage, agent = await scheduled()
     async with stage.database.begin() as work:
@@ -249,6 +258,7 @@ async def test_what_the_release_before_archived_stays_archived() -> None:
     assert (agent.is_archived, agent.turns, agent.scheduled_at) == (True, 1, None)
 
 
+@pytest.mark.slow
 async def test_no_date_of_deletion_is_shown_before_a_run() -> None:
     stage, agent = await scheduled()
     kept = Retention(history_days=30)
@@ -257,6 +267,7 @@ async def test_no_date_of_deletion_is_shown_before_a_run() -> None:
     assert kept.deletion_date(paused) == agent.since + timedelta(days=30)
 
 
+@pytest.mark.slow
 async def test_it_is_deleted_while_a_run_waits_and_nothing_is_left() -> None:
     stage, agent = await scheduled(WRITE, policy=Policy())
     await at(stage, agent, "2027-03-28 07:00")
@@ -265,6 +276,7 @@ async def test_it_is_deleted_while_a_run_waits_and_nothing_is_left() -> None:
         assert await work.agents.due((CHANNEL.surface,), datetime(2028, 1, 1, tzinfo=UTC)) == ()
 
 
+@pytest.mark.slow
 async def test_a_rejected_command_counts_as_a_turn_of_the_run() -> None:
     wanted = WantedSchedule(when="every day at 9:00", zone="UTC", turns=1)
     stage, agent = await scheduled(WRITE, wanted=wanted, policy=Policy())
@@ -289,6 +301,7 @@ async def helped(wanted: WantedSchedule) -> tuple[Stage, Agent, Agent]:
     return stage, agent, await stage.wait_until_settled(helper)
 
 
+@pytest.mark.slow
 async def test_the_dollars_of_a_run_hold_for_its_helpers_too() -> None:
     wanted = WantedSchedule(when="every day at 9:00", zone="UTC", budget=Decimal(3))
     stage, agent, helper = await helped(wanted)
@@ -300,12 +313,14 @@ async def test_the_dollars_of_a_run_hold_for_its_helpers_too() -> None:
     assert told(stage)[-1] == "Run 1 of Clerk ended: it used its $3.00."
 
 
+@pytest.mark.slow
 async def test_the_helpers_of_a_run_end_with_it() -> None:
     stage, agent, helper = await helped(WantedSchedule(when="every day at 9:00", zone="UTC", turns=2))
     assert (agent.status.kind, helper.status.kind) == ("finished", "finished")
     assert "The run of Clerk that it worked for has ended." in told(stage)
 
 
+@pytest.mark.slow
 async def test_a_late_run_begins_after_the_quiet_hours() -> None:
     quiet = QuietHours(begins=time(22), ends=time(7))
     stage, agent = await scheduled(
@@ -315,6 +330,7 @@ async def test_a_late_run_begins_after_the_quiet_hours() -> None:
     assert (await at(stage, agent, "2027-03-28 07:00")).status.kind == "awaiting"
 
 
+@pytest.mark.slow
 async def test_deleting_the_schedule_in_a_run_says_that_its_limits_end() -> None:
     stage, agent = await scheduled(WRITE, policy=Policy())
     agent = await at(stage, agent, "2027-03-28 07:00")

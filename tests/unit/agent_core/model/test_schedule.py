@@ -121,6 +121,7 @@ def test_no_run_is_due_in_the_quiet_hours() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cron", ["0 9 1 1 *", "0 9 29 2 *"])
 def test_a_rare_time_in_the_quiet_hours_never_comes(cron: str) -> None:
     quiet = QuietHours(begins=time(8), ends=time(10))
