@@ -253,6 +253,9 @@ async def versions(stage: Stage, agent: Agent) -> list[bool]:
         elif (newest := await stage.turn(agent)).remark and newest.is_open:
             await stage.decide(agent, Reject("It changed."))
             await stage.wait_until_settled(agent)
+        if (await stage.views.agent(agent.channel, agent.id)).is_at_rest:  # several refusals in a row are a circle
+            await stage.service.lifecycle.resume(agent.id, stage.origin())
+            await stage.wait_until_settled(agent)
     return seen
 
 
