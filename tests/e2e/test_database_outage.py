@@ -212,7 +212,7 @@ async def test_solo_goes_on_after_a_restart_of_the_server_and_takes_its_lock_aga
         with pytest.raises(EngineTaken):
             await imports.acquire()
         await imports.release()
-        await types(solo, "n")
+        await types(solo, "x")
         assert await solo.ended() == STOPPED, solo.output
 
 
