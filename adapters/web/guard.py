@@ -21,7 +21,16 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.web.identity import COOKIE_SECONDS, VISITOR, SignedCookie, Visitor, new_visitor, texts_of, visitor_in
+from adapters.web.identity import (
+    CHECK_AGAIN,
+    COOKIE_SECONDS,
+    VISITOR,
+    SignedCookie,
+    Visitor,
+    new_visitor,
+    texts_of,
+    visitor_in,
+)
 from adapters.web.sign_in.sessions import ENTER, OPEN_TO_STRANGERS, AccountSignIn
 from adapters.web.urls import LOOPBACK, host_name, is_ip_address, local_path, origin_host
 from agent_core.errors import DatabaseAway
@@ -99,6 +108,7 @@ class Guard:
             if not pages(request.path):
                 return await handler(request)
             request[VISITOR] = await self._visitor(request)
+            request[CHECK_AGAIN] = lambda: self._visitor(request)
             _check_origin(request)
             if not self._is_open(request):
                 await self._admit(request)

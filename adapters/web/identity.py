@@ -7,7 +7,7 @@ accounts, their sessions (`adapters/web/sign_in`) take the place of it.
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -39,6 +39,7 @@ class Visitor:
 
 
 VISITOR = web.RequestKey("visitor", Visitor)
+CHECK_AGAIN: web.RequestKey[Callable[[], Awaitable[Visitor]]] = web.RequestKey("check again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

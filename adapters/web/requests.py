@@ -11,7 +11,8 @@ from yarl import query_to_pairs
 from adapters.http_body import read_body, receive_within
 from adapters.screens.ui_text import media_type
 from adapters.typed.form_values import FormValues
-from agent_core.errors import InvalidInput
+from adapters.web.identity import CHECK_AGAIN, VISITOR
+from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
 
@@ -160,7 +161,17 @@ async def _read_sent(request: web.Request, max_bytes: int = 0) -> MultiMapping[A
             raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was saved."}) from large
         except (ValueError, LookupError) as broken:  # LookupError: an unknown character set
             raise InvalidInput({"file": "The form could not be read, so nothing was saved."}) from broken
+        await _check_again(request)
     return request[FORM_FIELDS]
+
+
+async def _check_again(request: web.Request) -> None:
+    """Take the rights of the moment at which the form was there: reading it may take half a minute."""
+    if CHECK_AGAIN not in request or not (before := request[VISITOR]).session:
+        return
+    request[VISITOR] = now = await request[CHECK_AGAIN]()
+    if now.session != before.session:
+        raise NotPossible("Your session ended while this was sent, so nothing was done. Sign in again.")
 
 
 async def _post_within(request: web.Request, max_bytes: int) -> MultiMapping[Any]:

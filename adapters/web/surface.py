@@ -66,13 +66,14 @@ class Hub:
 class WebSurface(ChatSurface):
     """Tells open pages that an agent changed, so that they reload. A card's address is its turn's id.
 
-    `accounts`: where people sign in with accounts.
+    `accounts`: of those who signed in; `has_accounts_only`: nobody else is somebody here.
     """
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
     shows_what_is_saved: bool = True
     accounts: Accounts | None = None
+    has_accounts_only: bool = True
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the thread, whose key is the agent's id; no page needs to be created."""
@@ -100,4 +101,5 @@ class WebSurface(ChatSurface):
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person with the name and groups of their last sign-in; where people have accounts, others are gone."""
-        return person if self.accounts is None or person.kind != "member" else await self.accounts.find(person.id)
+        is_asked = person.kind == "member" and (self.has_accounts_only or person.signed_in)
+        return await self.accounts.find(person.id) if self.accounts and is_asked else person

@@ -31,11 +31,18 @@ def make_sign_in(settings: Settings, database: Database | None) -> AccountSignIn
         secure=settings.public_url.startswith("https:"),
         public_url=settings.public_url,
         groups=frozenset(settings.oidc_groups),
-        accounts=Accounts(database) if database else None,
+        accounts=_accounts(settings, database) if database else None,
     )
 
 
 def with_accounts(surfaces: Iterable[ChatSurface], settings: Settings, database: Database) -> list[ChatSurface]:
     """The surfaces, of which the page now knows who its people are, where they sign in with accounts."""
-    accounts = Accounts(database) if settings.oidc_issuer else None
-    return [replace(each, accounts=accounts) if isinstance(each, WebSurface) else each for each in surfaces]
+    accounts, only = _accounts(settings, database), bool(settings.oidc_issuer)
+    return [
+        replace(each, accounts=accounts, has_accounts_only=only) if isinstance(each, WebSurface) else each
+        for each in surfaces
+    ]
+
+
+def _accounts(settings: Settings, database: Database) -> Accounts:
+    return Accounts(database, settings.oidc_issuer, frozenset(settings.oidc_groups))

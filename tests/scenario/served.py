@@ -21,7 +21,6 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
-from agent_core.service.housekeeping.accounts import Accounts
 from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
@@ -67,7 +66,7 @@ async def served(
     url = f"sqlite:///{folder / 'signoff.db'}"
     await make_tables(url)
     database = open_database(url)
-    surface = WebSurface(accounts=Accounts(database) if sign_in else None)
+    surface = WebSurface(accounts=sign_in(database).accounts if sign_in else None)
     stage = Stage(
         model=model,
         database=database,

@@ -51,7 +51,7 @@ async def page_with_accounts(
             secure=public_url.startswith("https:"),
             public_url=public_url,
             groups=frozenset(groups),
-            accounts=Accounts(database),
+            accounts=Accounts(database, provider.issuer, frozenset(groups)),
         )
 
     given = model or ScriptedModel(waits=True)

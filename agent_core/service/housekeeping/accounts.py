@@ -13,9 +13,18 @@ ACCOUNT = "account "  # begins the keys, which end with the person's id
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """People who signed in to the local workspace."""
+    """People who signed in to the local workspace.
+
+    `issuer`: the provider whose people they are; `groups`: those of whom a person needs one. Each is empty for any.
+    """
 
     database: Database
+    issuer: str = ""
+    groups: frozenset[str] = frozenset()
+
+    def admits(self, person: Actor) -> bool:
+        """Whether a person with these groups may come in."""
+        return not self.groups or any(group.removeprefix("&") in self.groups for group in person.groups)
 
     async def save(self, person: Actor) -> None:
         """Keep the person's present name and groups; raise DatabaseAway."""
@@ -27,10 +36,16 @@ class Accounts:
         await in_one_unit(self.database, act)
 
     async def find(self, person_id: str) -> Actor:
-        """The person with the name and groups of their last sign-in; raise NotFound, DatabaseAway."""
+        """The person with the name and groups of their last sign-in; raise NotFound for who may not come in.
+
+        Raise DatabaseAway.
+        """
         async with self.database.begin() as work:
             said = await work.preferences.get(SCOPE, f"{ACCOUNT}{person_id}")
-        if said is None:
+        if said is None or (self.issuer and not person_id.startswith(f"{self.issuer}|")):
             raise NotFound("person", person_id)
         display, *groups = json.loads(said)
-        return Actor(id=person_id, display=display, workspace=SCOPE.workspace, groups=tuple(groups))
+        person = Actor(id=person_id, display=display, workspace=SCOPE.workspace, groups=tuple(groups))
+        if not self.admits(person):
+            raise NotFound("person", person_id)
+        return person
