@@ -1,5 +1,6 @@
 """Attacks on the sign-in of the page: forged answers of the provider, other people's answers, sessions, cookies."""
 
+import asyncio
 import json
 import logging
 import time
@@ -7,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from aiohttp import ClientSession, CookieJar, web
@@ -17,10 +18,16 @@ from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64encode
 
 from adapters.web.sign_in.sessions import SESSION_SECONDS
-from agent_core.model.origin import account_id
+from adapters.web.surface import WebSurface
+from agent_core.errors import NotFound
+from agent_core.model.origin import Actor, account_id
+from agent_core.service.housekeeping.accounts import Accounts
 from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import TemporaryDatabase
+from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts, query_of, signed_cookie
 from tests.standins.oidc import CLIENT_ID, CLIENT_SECRET, OwnProvider, make_key, own_provider
@@ -551,3 +558,66 @@ async def test_an_answer_that_cannot_be_read_signs_nobody_in(said: str, own: Own
         own.metadata = {"token_endpoint": f"{broken}/"}
         refused = await eve.sign_in()
         assert (refused.status, await outcome(eve)) == (403, NOBODY)
+
+
+@pytest.mark.parametrize(
+    ("issuer", "groups"), [("https://id.example", ("&other",)), ("https://other.example", ("&team",))]
+)
+@attack("approval", "What somebody granted who is in no group that may come in, or of another provider", "is void")
+async def test_who_may_not_come_in_grants_nothing(issuer: str, groups: tuple[str, ...], answer: str) -> None:
+    accounts = Accounts(TemporaryDatabase(), "https://id.example", frozenset({"team"}))
+    person = Actor(id=account_id(issuer, "ana"), display="Ana", workspace="local", groups=groups)
+    await accounts.save(person)
+    with pytest.raises(NotFound):
+        await WebSurface(accounts=accounts).actor(CHANNEL, person)
+    assert answer == "is void"
+
+
+@pytest.mark.slow
+@attack("http", "The cookie of a session at the provider of before, with the same client secret", "is a stranger's")
+async def test_a_session_of_another_provider_is_void(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    async with own_provider() as other:
+        async with page_with_accounts(own.address, tmp_path) as base, browser(base) as one:
+            await one.sign_in()
+            cookie = one.cookies["signoff_session"]
+        async with page_with_accounts(other.address, tmp_path) as base, browser(base) as two:
+            seen = await two.get("/", headers={"Cookie": f"signoff_session={cookie}"})
+    assert (seen.status, answer) == (303, "is a stranger's")
+
+
+@pytest.mark.slow
+@attack("http", "A form that is sent slowly, over a sign-out or the loss of the group that approves", "does nothing")
+@pytest.mark.parametrize("loses_group", [False, True])
+async def test_rights_count_when_the_form_is_there(
+    own: OwnProvider, tmp_path: Path, loses_group: bool, answer: str
+) -> None:
+    own.claims = {"groups": ["leads"]}
+    model = ScriptedModel(writing("a.md", "x"), waits=True)
+    async with (
+        page_with_accounts(own.address, tmp_path, model=model) as base,
+        browser(base) as one,
+        browser(base) as two,
+    ):
+        await one.sign_in()
+        await one.post(f"{GENERAL}/policy", groups="leads")
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await ana.asks("write_to_file")
+        body = urlencode({"button": card.button("approve")}).encode()
+        place = urlsplit(base)
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        head = f"POST {ana.path}/press HTTP/1.1\r\nHost: {place.netloc}\r\nOrigin: {base}\r\nConnection: close\r\n"
+        cookie = f"Cookie: signoff_session={one.cookies['signoff_session']}\r\n"
+        form = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(f"{head}{cookie}{form}".encode() + body[:1])
+        await writer.drain()
+        if loses_group:
+            own.claims = {"groups": []}
+            await two.sign_in()
+        else:
+            await one.post("/sign-out")
+        writer.write(body[1:])
+        said = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        writer.close()
+    written = await asyncio.to_thread(lambda: list(tmp_path.rglob("a.md")))
+    assert (said.split()[1] in (b"403", b"409"), written, answer) == (True, [], "does nothing")
