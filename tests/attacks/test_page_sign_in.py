@@ -607,9 +607,8 @@ async def test_rights_count_when_the_form_is_there(
         place = urlsplit(base)
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         head = f"POST {ana.path}/press HTTP/1.1\r\nHost: {place.netloc}\r\nOrigin: {base}\r\nConnection: close\r\n"
-        cookie = f"Cookie: signoff_session={one.cookies['signoff_session']}\r\n"
         form = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
-        writer.write(f"{head}{cookie}{form}".encode() + body[:1])
+        writer.write(f"{head}Cookie: signoff_session={one.cookies['signoff_session']}\r\n{form}".encode() + body[:1])
         await writer.drain()
         if loses_group:
             own.claims = {"groups": []}
