@@ -53,13 +53,13 @@ async def measure_on(folder: Path, name: str, url: str) -> None:
     database = SqlDatabase(url)
     await fill(database, SystemClock().now())
     operations = Operations(database=database, clock=SystemClock(), in_progress=lambda: 0)
-    read = [await timed(operations.report()) for _ in range(VISITS)]
+    read = [await time_of(operations.report()) for _ in range(VISITS)]
     (home := folder / name).mkdir()
     async with (
         served(ScriptedModel(waits=True), home, open_database=lambda _url: database) as base,
         ClientSession() as session,
     ):
-        pages = [median([await timed(visit(session, f"{base}{path}")) for _ in range(VISITS)]) for path in PATHS]
+        pages = [median([await time_of(visit(session, f"{base}{path}")) for _ in range(VISITS)]) for path in PATHS]
     found = "met" if pages[0] <= MOST_MS else "NOT MET"
     sys.stdout.write(f"{name:<12}{median(read):>8.0f}{pages[0]:>8.0f}{pages[1]:>14.0f}   of {MOST_MS:.0f} · {found}\n")
 
@@ -73,7 +73,7 @@ async def visit(session: ClientSession, address: str) -> None:
         await answer.read()
 
 
-async def timed(act: Awaitable[object]) -> float:
+async def time_of(act: Awaitable[object]) -> float:
     """Milliseconds until this is done."""
     begun = perf_counter()
     await act

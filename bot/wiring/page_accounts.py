@@ -30,7 +30,6 @@ def make_sign_in(settings: Settings, database: Database | None) -> AccountSignIn
         secret=cookie_secret(secret),
         secure=settings.public_url.startswith("https:"),
         public_url=settings.public_url,
-        groups=frozenset(settings.oidc_groups),
         accounts=_accounts(settings, database) if database else None,
     )
 

@@ -50,7 +50,6 @@ async def page_with_accounts(
             secret=cookie_secret(CLIENT_SECRET),
             secure=public_url.startswith("https:"),
             public_url=public_url,
-            groups=frozenset(groups),
             accounts=Accounts(database, provider.issuer, frozenset(groups)),
         )
 

@@ -56,16 +56,12 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSignIn:
-    """Lets people in by their accounts. `groups`: whose members may come in, all who have an account if it is empty.
-
-    `secret` signs the cookies. `accounts`: None while no database is there.
-    """
+    """Lets people in by their accounts. `secret` signs the cookies. `accounts`: None while no database is there."""
 
     provider: Provider
     secret: str = field(repr=False)
     secure: bool
     public_url: str = ""
-    groups: frozenset[str] = frozenset()
     accounts: Accounts | None = None
 
     @property
@@ -99,9 +95,10 @@ class AccountSignIn:
 
         Raise DatabaseAway.
         """
-        if self.accounts:
-            await self.accounts.save(person)
-        return self.admits(person)
+        if self.accounts is None:
+            raise DatabaseAway
+        await self.accounts.save(person)
+        return self.accounts.admits(person)
 
     def start(self, person: Actor, response: web.StreamResponse) -> None:
         """Start a new session of this person in the browser that gets the response."""
@@ -122,14 +119,10 @@ class AccountSignIn:
         try:
             if self.accounts:
                 person = await self.accounts.find(person_id)
-                if await has_ended(session) or not self.admits(person):
+                if await has_ended(session):
                     return new_visitor()
         except NotFound:
             return new_visitor()
         except DatabaseAway:
             person = unknown
         return Visitor(person, has_entered=True, session=session)
-
-    def admits(self, person: Actor) -> bool:
-        """Whether a person with these groups may come in."""
-        return not self.groups or any(group.removeprefix("&") in self.groups for group in person.groups)
