@@ -265,6 +265,7 @@ def channel_change(fields: FormValues) -> ChannelChange:
 def channel_policy_text(policy: ChannelPolicy) -> str:
     """The policy, a line for each rule that it has."""
     changers = ", ".join(map(str, policy.managers)) or "who may approve"
+    last = policy.set_by if policy.set_by and not policy.is_left_to_groups(policy.set_by) else None
     lines = (
         "Policy of this channel, for all its agents:",
         f"Who may approve: {', '.join(map(str, policy.approvers))}",
@@ -277,7 +278,7 @@ def channel_policy_text(policy: ChannelPolicy) -> str:
         "Once a day the head of the decision log is posted in a thread" if policy.posts_heads else "",
         f"Cards show {CARDS_SHOW[policy.verbosity]}" if policy.verbosity else "",
         f"Cards offer Approve ×{policy.times} first" if policy.times else "",
-        f"Who may change this: {changers}{f', and {policy.set_by}, who set it last' if policy.set_by else ''}",
+        f"Who may change this: {changers}{f', and {last}, who set it last' if last else ''}",
         "All else is as each agent's policy has it. See also !budget channel, !reminders and !rules.",
     )
     return "\n".join(filter(None, lines))

@@ -29,6 +29,7 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
+from tests.scenario.served import served
 from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts, query_of, signed_cookie
 from tests.standins.oidc import CLIENT_ID, CLIENT_SECRET, OwnProvider, make_key, own_provider
 from tests.standins.serving import serving
@@ -448,7 +449,7 @@ def test_no_two_accounts_share_an_id(answer: str) -> None:
 @attack("http", "A group whose name is that of an account, or the other way round", "no right")
 @pytest.mark.proves("page:sign-in-groups")
 async def test_a_group_is_no_person(own: OwnProvider, eve: Browser, answer: str) -> None:
-    own.claims = {"groups": ["owner", "anyone", account_id(own.address, "boss"), {"a": 1}, "", 7, "g" * 999]}
+    own.claims = {"groups": ["leads", "owner", "anyone", account_id(own.address, "boss"), {"a": 1}, "", 7, "g" * 999]}
     await eve.sign_in()
     assert (await eve.post(f"{GENERAL}/policy", groups="leads")).status == 303
     own.subject, own.claims = "&leads", {"groups": ["Leads", "&leads", " leads"]}
@@ -499,6 +500,38 @@ async def test_what_a_person_granted_ends_with_their_group(own: OwnProvider, tmp
         own.subject, own.claims, ben.path = "sub-2", {"name": "Ben", "groups": ["leads"]}, ana.path
         await third.sign_in()
         assert (await ben.asks("write_to_file")).command
+
+
+@attack("http", "Taking a lost right back by the policy, which one set last oneself", "403")
+@pytest.mark.proves("page:sign-in-groups")
+async def test_who_lost_their_group_does_not_change_the_policy_that_they_set(
+    own: OwnProvider, tmp_path: Path, answer: str
+) -> None:
+    own.claims = {"groups": ["leads"]}
+    async with page_with_accounts(own.address, tmp_path) as base, browser(base) as ana:
+        await ana.sign_in()
+        assert (await ana.post(f"{GENERAL}/policy", groups="leads")).status == 303
+        await ana.post("/sign-out")
+        own.claims = {"groups": ["staff"]}
+        await ana.sign_in()
+        refused = await ana.post(f"{GENERAL}/policy", approvers="anyone")
+        assert (refused.status, "@leads may" in await refused.text()) == (int(answer), True)
+        form = await (await ana.get(f"{GENERAL}/policy")).text()
+        assert ("Set the policy" in form, "Who set it last" in form) == (False, False)
+    async with served(ScriptedModel(waits=True), tmp_path, token=CLIENT_SECRET) as base, browser(base) as operator:
+        await operator.post("/enter", token=CLIENT_SECRET)
+        assert (await operator.post(f"{GENERAL}/policy", approvers="anyone")).status == 303, "the operator still can"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in-groups")
+async def test_nobody_gives_the_policy_away_by_a_group_that_they_are_not_in(own: OwnProvider, eve: Browser) -> None:
+    own.claims = {"groups": ["leads"]}
+    await eve.sign_in()
+    refused = await eve.post(f"{GENERAL}/policy", groups="laeds")
+    said = await refused.text()
+    assert (refused.status, "in none of these groups: @laeds" in said, 'value="laeds"' in said) == (422, True, True)
+    assert (await eve.post(f"{GENERAL}/policy", groups="laeds, leads")).status == 303
 
 
 # Secrets, and a provider or a database that is away
