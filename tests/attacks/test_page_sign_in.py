@@ -17,6 +17,7 @@ from joserfc.jwk import OctKey
 from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64encode
 
+from adapters.screens.ui_text import AWAY
 from adapters.web.sign_in.sessions import SESSION_SECONDS
 from adapters.web.surface import WebSurface
 from agent_core.errors import NotFound
@@ -31,6 +32,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 from tests.scenario.served import served
 from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts, query_of, signed_cookie
+from tests.standins.interrupted import DatabaseSwitch
 from tests.standins.oidc import CLIENT_ID, CLIENT_SECRET, OwnProvider, make_key, own_provider
 from tests.standins.serving import serving
 
@@ -653,3 +655,27 @@ async def test_rights_count_when_the_form_is_there(
         writer.close()
     written = await asyncio.to_thread(lambda: list(tmp_path.rglob("a.md")))
     assert (said.split()[1] in (b"403", b"409"), written, answer) == (True, [], "does nothing")
+
+
+@attack("http", "A copy of the cookie of a session that ended, while the database is away", "503, for each page")
+@pytest.mark.proves("page:session")
+async def test_while_the_database_is_away_a_session_is_nobody_s(
+    own: OwnProvider, tmp_path: Path, answer: str
+) -> None:
+    database = DatabaseSwitch()
+    async with (
+        page_with_accounts(own.address, tmp_path, open_database=database.open) as base,
+        browser(base) as ana,
+        browser(base) as thief,
+    ):
+        await ana.sign_in()
+        thief.session.cookie_jar.update_cookies(ana.cookies)
+        await ana.post("/sign-out")
+        database.is_off = True
+        for path in ("/", "/events", "/enter", "/enter/begin", "/search?q=a"):
+            seen = await thief.get(path)
+            assert (f"{seen.status}, for each page", AWAY in await seen.text()) == (answer, True), path
+        kept = await thief.post("/theme", theme="dark", text="What I wrote")
+        assert (kept.status, "What I wrote" in await kept.text()) == (503, True)
+        assert (await thief.get("/static/outage.js")).status == 200
+        assert (await ana.get("/")).status == 303, "a stranger is one also then"

@@ -107,22 +107,17 @@ class AccountSignIn:
     async def visitor(self, request: web.Request, has_ended: Callable[[str], Awaitable[bool]]) -> Visitor:
         """The person of the session, with the rights of their last sign-in anywhere; else a stranger.
 
-        `has_ended` says of a session whether its person signed out of it. While the database is away, nobody knows the
-        person's rights: then it is a guest, who decides nothing.
+        `has_ended` says of a session whether its person signed out of it. Raise DatabaseAway: then nobody knows who it is.
         """
         match self.session_cookie.read(request):
             case [person_id, session]:
                 pass
             case _:
                 return new_visitor()
-        person = unknown = Actor(id=person_id, display="Account", kind="guest")
+        if self.accounts is None:
+            raise DatabaseAway
         try:
-            if self.accounts:
-                person = await self.accounts.find(person_id)
-                if await has_ended(session):
-                    return new_visitor()
+            person = await self.accounts.find(person_id)
         except NotFound:
             return new_visitor()
-        except DatabaseAway:
-            person = unknown
-        return Visitor(person, has_entered=True, session=session)
+        return new_visitor() if await has_ended(session) else Visitor(person, has_entered=True, session=session)
