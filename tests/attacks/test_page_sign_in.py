@@ -348,6 +348,44 @@ async def test_signing_out_ends_every_copy_of_the_session_and_no_other(base: str
 
 
 @pytest.mark.slow
+@attack("http", "Listening on to what changes, after one's session has ended", "the stream ends, and tells nothing")
+@pytest.mark.proves("page:session")
+@pytest.mark.parametrize("way", ["sign-out", "loss of access", "twelve hours"])
+async def test_a_stream_ends_with_its_session(own: OwnProvider, tmp_path: Path, way: str, answer: str) -> None:
+    own.claims = {"groups": ["team"]}
+    async with (
+        page_with_accounts(own.address, tmp_path, groups=("team",)) as base,
+        browser(base) as ana,
+        browser(base) as ben,
+    ):
+        await ana.sign_in()
+        if way == "twelve hours":
+            texts = [account_id(own.address, "sub-1"), "a"]
+            ana.session.cookie_jar.clear()
+            ana.session.cookie_jar.update_cookies(
+                {"signoff_session": signed_cookie("session", texts, SESSION_SECONDS - 1)}
+            )
+        async with ana.session.get(f"{base}/events") as stream, asyncio.timeout(PATIENCE_SECONDS):
+            assert await stream.content.readline() == b"retry: 1000\n"
+            match way:
+                case "sign-out":
+                    await ana.post("/sign-out")
+                case "loss of access":
+                    own.claims = {"groups": []}
+                    await ben.sign_in()
+                    own.claims = {"groups": ["team"]}
+                case _:
+                    while (await ana.get("/")).status == 200:
+                        pass
+            own.subject = "sub-2"
+            await ben.sign_in()
+            async with ben.session.get(f"{base}/events") as other:
+                await ben.chat().new_agent("Clerk", "keeps notes", "Write a report")
+                assert b"changed" in await other.content.readuntil(b"data: ")
+            assert await stream.content.read() == b"\n", answer
+
+
+@pytest.mark.slow
 @pytest.mark.proves("page:session")
 async def test_signing_out_leads_to_the_provider_s_own_page_where_it_has_one(provider: str, tmp_path: Path) -> None:
     async with page_with_accounts(provider, tmp_path) as base, browser(base) as ana:
@@ -659,9 +697,7 @@ async def test_rights_count_when_the_form_is_there(
 
 @attack("http", "A copy of the cookie of a session that ended, while the database is away", "503, for each page")
 @pytest.mark.proves("page:session")
-async def test_while_the_database_is_away_a_session_is_nobody_s(
-    own: OwnProvider, tmp_path: Path, answer: str
-) -> None:
+async def test_while_the_database_is_away_a_session_is_nobody_s(own: OwnProvider, tmp_path: Path, answer: str) -> None:
     database = DatabaseSwitch()
     async with (
         page_with_accounts(own.address, tmp_path, open_database=database.open) as base,

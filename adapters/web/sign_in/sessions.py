@@ -107,7 +107,7 @@ class AccountSignIn:
     async def visitor(self, request: web.Request, has_ended: Callable[[str], Awaitable[bool]]) -> Visitor:
         """The person of the session, with the rights of their last sign-in anywhere; else a stranger.
 
-        `has_ended` says of a session whether its person signed out of it. Raise DatabaseAway: then nobody knows who it is.
+        `has_ended` says of a session whether its person signed out of it. Raise DatabaseAway: nobody knows who it is.
         """
         match self.session_cookie.read(request):
             case [person_id, session]:
