@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -644,6 +645,20 @@ async def test_who_may_not_come_in_grants_nothing(issuer: str, groups: tuple[str
     with pytest.raises(NotFound):
         await WebSurface(accounts=accounts).actor(CHANNEL, person)
     assert answer == "is void"
+
+
+@attack("http", "Filling the database with accounts of people who may not come in", "nothing of them is kept")
+async def test_of_strangers_nothing_is_kept(answer: str) -> None:
+    everybody = Accounts(database := TemporaryDatabase())
+    team = Accounts(database, groups=frozenset({"team"}))
+    ana = Actor(id=account_id("https://id.example", "ana"), display="Ana", workspace="local", groups=("&team",))
+    eve = replace(ana, id=account_id("https://id.example", "eve"), groups=())
+    assert (await team.save(ana), await team.save(eve)) == (True, False)
+    with pytest.raises(NotFound):
+        await everybody.find(eve.id)
+    assert answer == "nothing of them is kept"
+    assert not await team.save(replace(ana, groups=()))
+    assert (await everybody.find(ana.id)).groups == (), "who could come in before has the groups of now"
 
 
 @pytest.mark.slow

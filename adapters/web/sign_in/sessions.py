@@ -97,8 +97,7 @@ class AccountSignIn:
         """
         if self.accounts is None:
             raise DatabaseAway
-        await self.accounts.save(person)
-        return self.accounts.admits(person)
+        return await self.accounts.save(person)
 
     def start(self, person: Actor, response: web.StreamResponse) -> None:
         """Start a new session of this person in the browser that gets the response."""

@@ -26,14 +26,19 @@ class Accounts:
         """Whether a person with these groups may come in."""
         return not self.groups or any(group.removeprefix("&") in self.groups for group in person.groups)
 
-    async def save(self, person: Actor) -> None:
-        """Keep the person's present name and groups; raise DatabaseAway."""
+    async def save(self, person: Actor) -> bool:
+        """Return whether the person may come in; keep the present name and groups of who may, or could before.
+
+        Raise DatabaseAway.
+        """
+        is_admitted, key = self.admits(person), f"{ACCOUNT}{person.id}"
 
         async def act(work: UnitOfWork) -> None:
-            said = json.dumps([person.display, *person.groups])
-            work.preferences.put(SCOPE, f"{ACCOUNT}{person.id}", said)
+            if is_admitted or await work.preferences.get(SCOPE, key):
+                work.preferences.put(SCOPE, key, json.dumps([person.display, *person.groups]))
 
         await in_one_unit(self.database, act)
+        return is_admitted
 
     async def find(self, person_id: str) -> Actor:
         """The person with the name and groups of their last sign-in; raise NotFound for who may not come in.
