@@ -575,6 +575,24 @@ async def test_nobody_gives_the_policy_away_by_a_group_that_they_are_not_in(own:
     assert (await eve.post(f"{GENERAL}/policy", groups="laeds, leads")).status == 303
 
 
+@pytest.mark.slow
+@attack("approval", "A group at the provider that is called as a word of the policy, such as `anyone`", "is not named")
+@pytest.mark.proves("page:sign-in-groups")
+async def test_no_group_is_named_by_a_word_of_the_policy(own: OwnProvider, eve: Browser, answer: str) -> None:
+    own.claims = {"groups": ["owner", "Anyone", "leads"]}
+    await eve.sign_in()
+    ana = eve.chat()
+    await ana.new_agent("Clerk", "keeps notes", "Write a report")
+    for said in ("@owner", "@Anyone", "leads, @anybody"):
+        refused = await eve.post(f"{ana.path}/say", text=f"!policy channel approvers {said}")
+        assert (refused.status, "is a word of the policy" in await refused.text()) == (422, True), answer
+        refused = await eve.post(f"{GENERAL}/policy", groups=said)
+        assert (refused.status, "is a word of the policy" in await refused.text()) == (422, True), answer
+    for said, shown in (("owner", "who made the agent"), ("@leads owner", "@leads, who made the agent")):
+        told = await eve.post(f"{ana.path}/say", text=f"!policy channel approvers {said}")
+        assert f"Who may approve: {shown}" in await told.text()
+
+
 # Secrets, and a provider or a database that is away
 
 
