@@ -35,7 +35,7 @@ PUBLIC = {"HOST": "0.0.0.0", "PUBLIC_URL": "https://signoff.example.com"}
         ({**ACCOUNTS, "HOST": "0.0.0.0"}, "OIDC_ISSUER", "needs PUBLIC_URL beside it"),
         ({**ACCOUNTS, "PUBLIC_URL": "http://signoff.lan:8700"}, "OIDC_ISSUER", "needs PUBLIC_URL beside it"),
         ({**ACCOUNTS, **PUBLIC, "WEB_TOKEN": "short"}, "WEB_TOKEN", "must have at least 16 characters"),
-        ({"HOST": "0.0.0.0"}, "WEB_TOKEN", "must have at least 16 characters"),
+        ({"HOST": "0.0.0.0"}, "WEB_TOKEN", "must be set, with 16 characters or more, or OIDC_ISSUER"),
         ({"PUBLIC_URL": "https://signoff.example.com"}, "PUBLIC_URL", "WEB_TOKEN or OIDC_ISSUER must be set"),
     ],
 )
