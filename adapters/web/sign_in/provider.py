@@ -58,10 +58,14 @@ class OpenIdProvider:
         """Its host, as people know it."""
         return urlsplit(self.issuer).netloc
 
-    async def begin(self, redirect_uri: str) -> SignInAttempt:
-        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway."""
+    async def begin(self, redirect_uri: str, *, asks_which: bool = False) -> SignInAttempt:
+        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway.
+
+        `asks_which`: the provider lets people choose the account, also where it knows one.
+        """
         client = await self._client()
-        begun = await client.create_authorization_url(redirect_uri)
+        wish = {"prompt": "select_account"} if asks_which else {}
+        begun = await client.create_authorization_url(redirect_uri, **wish)
         return SignInAttempt(
             url=begun["url"], state=begun["state"], nonce=begun["nonce"], verifier=begun["code_verifier"]
         )

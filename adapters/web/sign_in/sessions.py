@@ -44,8 +44,11 @@ class Provider(Protocol):
     def host(self) -> str:
         """Its host, as people know it."""
 
-    async def begin(self, redirect_uri: str) -> SignInAttempt:
-        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway."""
+    async def begin(self, redirect_uri: str, *, asks_which: bool = False) -> SignInAttempt:
+        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway.
+
+        `asks_which`: the provider lets people choose the account, also where it knows one.
+        """
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
         """The person for whom the provider gave the code; raise ProviderAway or NotTrusted."""
