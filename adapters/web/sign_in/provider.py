@@ -3,6 +3,7 @@
 The code flow of OpenID Connect with PKCE, state and nonce. Of what it sends, name and groups are kept.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -93,6 +94,14 @@ class OpenIdProvider:
         left: dict[str, str] = await client.create_logout_url(client_id=self.client_id)
         return left["url"]
 
+    async def find_fault(self) -> str:
+        """Why nobody can sign in there, as a sentence without its end; "" if what it says of itself can be used."""
+        try:
+            await self._client()
+        except ProviderAway as away:
+            return str(away)
+        return ""
+
     async def _claims(self, client: _Client, token: Mapping[str, Any], nonce: str) -> Mapping[str, Any]:
         """What the provider says of the person: in the signed token, and what that leaves out on a page of its own."""
         wanted = {
@@ -139,8 +148,15 @@ class OpenIdProvider:
             said = answer.json()
             used = self._checked(said)
             has_scope = GROUPS_SCOPE in said.get("scopes_supported", ())
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError) as fault:
-            raise ProviderAway(str(fault) or type(fault).__name__) from fault
+        except httpx2.HTTPStatusError as fault:
+            said = f"{address} answers with status {fault.response.status_code}, not with the provider's description"
+            raise ProviderAway(said) from fault
+        except (httpx2.HTTPError, httpx2.InvalidURL) as fault:
+            raise ProviderAway(f"{self.host} cannot be reached ({type(fault).__name__})") from fault
+        except (json.JSONDecodeError, UnicodeDecodeError) as fault:
+            raise ProviderAway(f"what is at {address} is no provider's description") from fault
+        except (ValueError, TypeError) as fault:
+            raise ProviderAway(str(fault)) from fault
         scopes = (*SCOPES, GROUPS_SCOPE) if has_scope else SCOPES
         options = {"scope": " ".join(scopes), "code_challenge_method": "S256", "timeout": TIMEOUT_SECONDS}
         return _Client(None, client_id=self.client_id, client_secret=self.client_secret, client_kwargs=options, **used)
