@@ -110,11 +110,11 @@ class Guard:
                 self._check_host(request)
             if not pages(request.path):
                 return await handler(request)
-            _check_origin(request)
+            self._check_origin(request)
             try:
                 request[VISITOR] = await self._visitor(request)
             except DatabaseAway as away:
-                return await _answer_outage(request, away)
+                return await answer_outage(request, away)
             request[CHECK_AGAIN] = lambda: self._visitor(request)
             if not self._is_open(request):
                 await self._admit(request)
@@ -213,22 +213,28 @@ class Guard:
             said = f"{name or 'This'} is not a host name of this page. To allow it, set PUBLIC_URL.\n"
             raise web.HTTPForbidden(text=said)
 
+    def _check_origin(self, request: web.Request) -> None:
+        if request.method not in ("GET", "HEAD") and not self._is_from_this_page(request):
+            raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
+
+    def _is_from_this_page(self, request: web.Request) -> bool:
+        origin, host = request.headers.get("Origin"), request.headers["Host"]
+        if origin is None:
+            return request.headers.get("Sec-Fetch-Site") in ("same-origin", "none")
+        is_forged = self.is_secure and host_name(host) not in LOOPBACK and not origin.startswith("https:")
+        return origin_host(origin) == host and not is_forged
+
     def _is_known_host(self, name: str) -> bool:
         public = urlsplit(self.public_url).hostname
         return name in LOOPBACK or name == public or (bool(self.token and not self.sign_in) and is_ip_address(name))
 
 
-async def _answer_outage(request: web.Request, away: DatabaseAway) -> web.Response:
-    """The page of an outage, which gives back what somebody wrote whom a cookie of ours names."""
-    if request.method == "POST":
+async def answer_outage(request: web.Request, away: DatabaseAway) -> web.Response:
+    """The page that says so, which gives back what was written; not what a stranger, or a form for a token, sent."""
+    if request.method == "POST" and not request.path.startswith(OPEN_PATHS):
         with suppress(InvalidInput):
             await form_of(request)
     return fault_page(request, away)
-
-
-def _check_origin(request: web.Request) -> None:
-    if request.method not in ("GET", "HEAD") and not _is_from_this_page(request):
-        raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
 
 
 @cache
@@ -257,13 +263,6 @@ def _basic_password(request: web.Request) -> str:
         return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
     except (binascii.Error, ValueError):
         return ""
-
-
-def _is_from_this_page(request: web.Request) -> bool:
-    origin = request.headers.get("Origin")
-    if origin is not None:
-        return origin_host(origin) == request.headers["Host"]
-    return request.headers.get("Sec-Fetch-Site") in ("same-origin", "none")
 
 
 def _is_same(given: str, expected: str) -> bool:
