@@ -18,7 +18,7 @@ from authlib.integrations.base_client.async_openid import AsyncOpenIDMixin
 from authlib.integrations.httpx_client import AsyncOAuth2Client
 from joserfc.errors import ClaimError, JoseError
 
-from adapters.web.identity import WORKSPACE, renamed
+from adapters.web.identity import SKEW_SECONDS, WORKSPACE, renamed
 from adapters.web.sign_in.sessions import NotTrusted, ProviderAway, SignInAttempt
 from adapters.web.urls import is_private
 from agent_core.model.origin import Actor, account_id
@@ -32,7 +32,6 @@ ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OTHER_ENDPOINTS = ("userinfo_endpoint", "end_session_endpoint")
 SIGNING = "id_token_signing_alg_values_supported"
 TIMEOUT_SECONDS = 10.0
-SKEW_SECONDS = 120  # by which the clocks of two machines may differ
 MAX_AGE = timedelta(hours=1)  # of what the provider says of itself, and so of a signing key that it gave up
 MAX_GROUPS, MAX_GROUP_CHARACTERS, MAX_SUBJECT_CHARACTERS = 200, 200, 255
 
