@@ -87,7 +87,7 @@ class GetRoutes:
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """The form for the token. Where the key is in the address, the address without it, which links can build on."""
         if not self.workspace.guard.token:  # a page, as after a redirect from a file the browser sends no Strict cookie
-            html = page("entering.html", to=f"{request.scheme}://{request.host}/")
+            html = page("entering.html", to=f"{request.scheme}://{request.headers['Host']}/")
             return web.Response(text=html, content_type="text/html")
         return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 

@@ -426,6 +426,20 @@ async def test_the_same_name_without_tls_is_another_site(own: OwnProvider, tmp_p
 
 
 @pytest.mark.slow
+@attack("http", "A request line with the address of another site, and the page's own Host", "the way back is this page")
+@pytest.mark.proves("page:stays")
+async def test_the_way_back_is_of_the_host_that_was_checked(own: OwnProvider, base: str, answer: str) -> None:
+    place = urlsplit(base)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    line = "GET http://evil.example/enter/begin HTTP/1.1"
+    writer.write(f"{line}\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n".encode())
+    said = (await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)).decode()
+    writer.close()
+    (to,) = (each.partition(": ")[2] for each in said.splitlines() if each.startswith("Location: "))
+    assert (query_of(to)["redirect_uri"], answer) == (f"{base}/enter/callback", "the way back is this page")
+
+
+@pytest.mark.slow
 @attack("http", "Cutting the provider off while somebody signs out", "the session has ended")
 @pytest.mark.proves("page:session")
 async def test_a_session_ends_before_the_provider_is_asked(own: OwnProvider, tmp_path: Path, answer: str) -> None:

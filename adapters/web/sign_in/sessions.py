@@ -91,7 +91,7 @@ class AccountSignIn:
 
     def address(self, request: web.Request) -> str:
         """The page's address; without PUBLIC_URL the one on this machine that the browser has used."""
-        return self.public_url or f"http://{request.host}"
+        return self.public_url or f"http://{request.headers['Host']}"
 
     async def learn(self, person: Actor) -> bool:
         """Keep what the provider says of a person, for all their sessions; return whether they may come in.
