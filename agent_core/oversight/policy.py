@@ -13,9 +13,9 @@ from agent_core.text.lines import listed
 AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
 WITHOUT_ACCOUNTS = "If they cannot come back in the browser where they made it, duplicate the agent."
 LOCKS_OUT = (
-    "Nothing was changed. Your account is in none of these groups: {}. Nobody of another group could change the policy "
-    "again, so you could not either. Name a group of yours too, or first let it change the policy: "
-    "!policy channel managers @GROUP."
+    "Nothing was changed. Your account is in none of these groups: {}. From then on only their members could change "
+    "the policy, and you could not. Name one of your groups too, or first write in an agent's thread "
+    "!policy channel managers @GROUP with a group of yours."
 )
 WITH_SIGN_IN = "If they cannot sign in any more, duplicate the agent."
 
