@@ -57,6 +57,9 @@ NO_KEY = (
 PROXIED = (
     "This request came through a proxy, and without WEB_TOKEN this page is for this machine only. Set WEB_TOKEN.\n"
 )
+SCRAPED = (
+    "This request came through a proxy, and without a token /metrics is for this machine only. Set METRICS_TOKEN.\n"
+)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; media-src 'self'; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -155,7 +158,7 @@ class Guard:
     async def require_bearer(self, request: web.Request) -> None:
         """Let in a program that sends the token, or where there is none the key; raise the answer to any other."""
         if not self.token and _is_forwarded(request):
-            raise web.HTTPForbidden(text=PROXIED)
+            raise web.HTTPForbidden(text=SCRAPED)
         expected, given = self.token or self.key, _bearer(request) or _basic_password(request)
         if expected and not _is_same(given, expected):
             if given:

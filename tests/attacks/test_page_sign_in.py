@@ -498,6 +498,8 @@ async def test_token_and_key_open_no_page(own: OwnProvider, tmp_path: Path, secr
         assert (await eve.get("/metrics")).status == 401
         assert (await eve.get("/metrics", headers=bearer)).status == 200
         assert (await eve.get("/metrics", headers={"Authorization": "Bearer another"})).status == 401
+        proxied = await eve.get("/metrics", headers={**bearer, "X-Forwarded-For": "192.0.2.1"})
+        assert (proxied.status, "METRICS_TOKEN" in await proxied.text()) == ((200, False), (403, True))[secret == "key"]
 
 
 @pytest.mark.slow
@@ -505,7 +507,7 @@ async def test_token_and_key_open_no_page(own: OwnProvider, tmp_path: Path, secr
 @pytest.mark.proves("page:sign-in")
 @pytest.mark.parametrize("path", ["/", GENERAL, "/events", "/search?q=a", "/enter/other", "/static/x"])
 async def test_strangers_see_nothing(eve: Browser, path: str, answer: str) -> None:
-    for method in ("GET", "HEAD", "POST", "PUT"):
+    for method in ("GET", "HEAD", "POST", "PUT", "OPTIONS"):
         async with eve.session.request(method, eve.base + path, allow_redirects=False) as seen:
             text = await seen.text()
             assert (seen.status in (303, 401, 404, 405), "general" in text.replace(GENERAL, "")) == (True, False), (
