@@ -139,6 +139,8 @@ class PostRoutes:
         guard, visitor = self.workspace.guard, identity.visitor_of(request)
         if not visitor.session:
             await self._require_not_alone(visitor.person)
+        if guard.sign_outs:
+            await guard.sign_outs.add(visitor.ended_by)
         left = await guard.sign_in.provider.sign_out_address() if guard.sign_in else ""
         html = page(
             "signed_out.html",
@@ -150,8 +152,6 @@ class PostRoutes:
         response = web.Response(text=html, content_type="text/html", status=200 if guard.asks_to_enter else 401)
         if guard.key and not guard.asks_to_enter:
             response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
-        if guard.sign_outs:
-            await guard.sign_outs.add(visitor.ended_by)
         guard.cookie.forget(response)
         response.del_cookie(VISIT, path="/", secure=guard.is_secure, samesite="Strict", httponly=True)
         return response

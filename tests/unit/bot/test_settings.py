@@ -148,11 +148,17 @@ def test_the_first_of_several_faults_is_told() -> None:
 
 
 @pytest.mark.proves("web:token")
-@pytest.mark.parametrize("token", [{}, {"WEB_TOKEN": "too-short"}])
-def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        ({}, "must be set, with 16 characters or more, or OIDC_ISSUER: HOST opens the page to others."),
+        ({"WEB_TOKEN": "too-short"}, "must have at least 16 characters, or others could guess it."),
+    ],
+)
+def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str], said: str) -> None:
     fault = fault_of({"HOST": "0.0.0.0", **token})
     assert fault.variable == "WEB_TOKEN"
-    assert fault.fault == "must have at least 16 characters, or others could guess it."
+    assert fault.fault == said
     assert load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).host == "0.0.0.0"
 
 
