@@ -20,6 +20,7 @@ from adapters.web.surface import WebSurface
 from agent_core.ports.database import Database
 from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.text.lines import counted
+from agent_core.text.own_commands import command_text
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
 from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
@@ -288,7 +289,7 @@ def page_address(settings: Settings, *, for_log: bool = False) -> str:
     if settings.web_token or settings.oidc_issuer:
         return settings.address
     if for_log:
-        return f"{settings.address} (`make address` prints it with its key)"
+        return f"{settings.address} (`{command_text('address')}` prints it with its key)"
     return f"{settings.address.replace('://', f'://{USER}:{page_key(settings.home)}@', 1)}/enter"
 
 

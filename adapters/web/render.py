@@ -51,6 +51,7 @@ from agent_core.service.housekeeping.archiving import find_archive_hindrance
 from agent_core.service.reading.views import AgentViews, Entry
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.text.lines import counted, one_line
+from agent_core.text.own_commands import command_text
 
 HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140
@@ -112,6 +113,7 @@ def shortened(parts: StateParts) -> StateParts:
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
     untimed_text,
     shortened,
+    command_text,
     cards.turn_card,
     face_of,
     question_form,
