@@ -33,7 +33,7 @@ from adapters.screens.ui_text import (
     two_text,
 )
 from adapters.screens.visible_text import finalized, visible
-from adapters.typed.schedule_commands import runs_text, times_text
+from adapters.typed.schedule_commands import runs_text
 from adapters.typed.standing_rules import suggests_rules
 from adapters.typed.tool_settings import source_title, uses_text
 from adapters.web.diff_lines import draw_diff
@@ -146,7 +146,6 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     source_title,
     uses_text,
     runs_text,
-    times_text,
     amounts.hours_between,
     draw_diff,
     markdown_with_table,

@@ -303,7 +303,7 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
         return Outcome(agent=replace(agent, schedule=replace(schedule, next_at=quiet_until)))
     due, following = schedule.last_due(now), replace(agent, schedule=schedule.from_now(now))
     if now - due > max(most_late, LATE):
-        text = f"Nobody ran Signoff when the run of {schedule.when(due)} was due, so it is left out."
+        text = f"Nobody ran Signoff when the run of {schedule.when(due, now)} was due, so it is left out."
         return Outcome(agent=following, notices=(Notice.to(agent, "waiting", text, now),))
     if isinstance(agent.status, Finished):
         begun, title = agent.begin_run(due, now)
@@ -311,7 +311,7 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
         return Outcome(agent=begun, notices=(Notice.to(begun, "resumed", title, now),))
     if schedule.is_left_out:
         return Outcome(agent=following)
-    text = f"The run of {schedule.when(due)} is left out: {_hindrance(agent)} Runs go on when it is finished."
+    text = f"The run of {schedule.when(due, now)} is left out: {_hindrance(agent)} Runs go on when it is finished."
     told = replace(schedule.from_now(now), is_left_out=True)
     return Outcome(agent=replace(agent, schedule=told), notices=(Notice.to(agent, "waiting", text, now),))
 

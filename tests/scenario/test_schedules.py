@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.schedule import Schedule
+from agent_core.model.schedule import EXAMPLES, Schedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
+from tests.scenario.slack_app import GENERAL, Office, at_work, text_of
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import clerk
 
@@ -93,3 +94,20 @@ async def test_in_a_terminal_the_run_that_is_due_begins_when_the_agent_is_opened
         await make_due(scene)
         await scene.ana.new_agent("Clerk", "keeps notes")
         await decide_on_a_run(scene, "Run 1 · ", "One")
+
+
+async def test_slacks_form_for_a_new_agent_has_a_schedule_and_says_what_is_wrong_with_it(
+    office: Office, tmp_path: Path
+) -> None:
+    filled = {"Name": "Clerk", "Goals": "Write a report"}
+    async with at_work(office, ScriptedModel(DONE), tmp_path) as running:
+        await office.ana.types("/agent", "new", office.general)
+        form = await office.form(office.ana, "New agent")
+        refused = await office.ana.submits(form, {**filled, "Schedule": "now and then"})
+        wrong = f"Schedule: “now and then” is no time that Signoff knows.\n{EXAMPLES}"
+        assert refused.body["errors"] == {"schedule": wrong}
+        assert not await running.stage.views.agents(GENERAL)
+        await office.ana.submits(form, {**filled, "Schedule": WHEN})
+        told = text_of(await office.said(f"@ana set the schedule: {WORDS}."))
+        assert told.rpartition("Next: ")[2].count(" 09:00 ") == 3
+        assert (await running.agent()).scheduled_at
