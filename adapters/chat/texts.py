@@ -54,7 +54,7 @@ def wait_text(agent: Agent, turn: Turn | None) -> str:
     """
     name = one_line(readable(agent.title))
     if isinstance(agent.status, Finished):
-        return f"{name} is done."
+        return f"{name} is done{f' with run {agent.schedule.runs}' if agent.schedule and agent.schedule.runs else ''}."
     if turn is None:
         reason = f": {one_line(readable(agent.status.reason))}" if isinstance(agent.status, Paused) else ""
         return f"{name} is paused{reason}"

@@ -17,7 +17,6 @@ from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import target_text
 from adapters.screens.turn_state import StateParts, cut_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
-    RESUME_TO_READ,
     SAY_LABELS,
     ago,
     approvers_text,
@@ -31,6 +30,7 @@ from adapters.screens.ui_text import (
     most_times,
     size_text,
     two_text,
+    when_read,
 )
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.schedule_commands import runs_text
@@ -172,6 +172,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     effort_text,
     free_text,
     two_text,
+    when_read,
     model_text,
     kind_of,
     most_times,
@@ -192,7 +193,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(SAY_LABELS=SAY_LABELS, RESUME_TO_READ=RESUME_TO_READ)
+    environment.globals.update(SAY_LABELS=SAY_LABELS)
     environment.globals.update(
         MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
     )

@@ -12,7 +12,7 @@ from agent_core.model.channel_settings import PREFERENCE, QuietHours, parse_remi
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.schedule import DEFAULT_TURNS, MAX_TURNS, Schedule, cron_of, next_times
-from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.policy import require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
@@ -79,14 +79,18 @@ class AgentSchedules(TransactionalService):
 
         return await self.change(agent_id, origin, "set the schedule", change, checked.said)
 
-    async def act(self, agent_id: AgentId, verb: Verb, origin: Origin) -> Agent:
+    async def act(self, agent_id: AgentId, verb: Verb, origin: Origin, *, is_stop: bool = False) -> Agent:
         """Pause, resume or delete the schedule, or begin a run now; raise NotAllowed, or NotPossible with the reason.
 
-        A run that is open goes on. Deleting keeps what the runs did.
+        A run that is open goes on. Deleting keeps what the runs did. `is_stop`: it is a pause by somebody who stops all
+        agents, and takes no more right than to stop one.
         """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
-            _require_may_schedule(agent, origin)
+            if is_stop and verb == "pause":
+                require_may_speak(origin.by, "stop agents here")
+            else:
+                _require_may_schedule(agent, origin)
             if agent.schedule is None:
                 raise NotPossible(f"{agent.name} has no schedule.")
             if verb == "now":

@@ -20,24 +20,24 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_862, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_870, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_000, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(3_330, ("agent_core/persistence",)),
-    "loop": Room(2_240, ("agent_core/loop",)),
+    "loop": Room(2_256, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
     "prompt": Room(1_370, ("agent_core/prompt",)),
-    "service": Room(3_520, ("agent_core/service",)),
+    "service": Room(3_524, ("agent_core/service",)),
     "engine": Room(395, ("agent_core/engines",)),
     "ports": Room(715, ("agent_core/ports",)),
     "toolset": Room(1_280, ("agent_core/toolset", "agent_core/plugins")),
     "capabilities": Room(16_495, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(870, ("agent_core/testing",)),
     "assembly": Room(455, ("agent_core",)),
-    "screens": Room(5_180, ("adapters",)),
+    "screens": Room(5_185, ("adapters",)),
     "slack and discord": Room(6_320, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(4_205, ("adapters/web", "adapters/terminal")),
+    "web and terminal": Room(4_212, ("adapters/web", "adapters/terminal")),
     "bot": Room(4_025, ("bot",)),
-    "tests": Room(72_900, ("tests",)),
+    "tests": Room(73_060, ("tests",)),
     "benchmarks": Room(2_860, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

@@ -77,7 +77,7 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
         if agent.status.kind == "awaiting":
             await stage.decide(agent, Approve())
             agent = await stage.wait_until_settled(agent)
-    assert [text for text in told(stage) if text.startswith("Run")] == [
+    assert [text for text in told(stage) if " · " in text] == [
         "Run 1 · Sunday 3:00 CEST",
         "Run 2 · Monday 2:30 CEST",
     ]
@@ -90,7 +90,7 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
         if agent.status.kind == "awaiting":
             await stage.decide(agent, Approve())
             agent = await stage.wait_until_settled(agent)
-    assert [text for text in told(stage) if text.startswith("Run")][2:] == [
+    assert [text for text in told(stage) if " · " in text][2:] == [
         "Run 3 · Sunday 2:30 CEST",
         "Run 4 · Monday 2:30 CET",
     ]
@@ -104,7 +104,7 @@ async def test_a_run_begun_late_in_an_hour_that_comes_twice_is_not_doubled() -> 
     agent = await stage.service.schedules.set(agent.id, late, stage.origin())
     for second in (1, 3):
         agent = await at(stage, agent, f"2027-10-31 01:00:0{second}")
-    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 2:59 CEST"]
+    assert [text for text in told(stage) if " · " in text] == ["Run 1 · Sunday 2:59 CEST"]
 
 
 @pytest.mark.proves("schedule:open")
@@ -167,7 +167,8 @@ async def test_a_run_ends_at_its_limits_and_the_next_has_them_anew(
     stage, agent = await scheduled(*costly, wanted=wanted)
     for day in (28, 29):
         agent = await at(stage, agent, f"2027-03-{day} 09:00")
-        assert (agent.status.kind, told(stage)[-1]) == ("finished", f"Run {day - 27} of Clerk ended: it used {why}.")
+        ended = f"Run {day - 27} of Clerk ended: it used {why}. Next run: {'Mon' if day == 28 else 'Tue'} {day + 1} Mar"
+        assert (agent.status.kind, told(stage)[-1]) == ("finished", f"{ended} 09:00 UTC.")
         assert agent.turns == 1 + turns * (day - 27)
 
 
@@ -310,7 +311,7 @@ async def test_the_dollars_of_a_run_hold_for_its_helpers_too() -> None:
         helper = await stage.wait_until_settled(helper)
     agent = await stage.wait_until_settled(agent)
     assert (helper.status.kind, agent.budget.spent, agent.status.kind) == ("finished", Decimal(3), "finished")
-    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its $3.00."
+    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its $3.00. Next run: Mon 29 Mar 09:00 UTC."
 
 
 @pytest.mark.slow
@@ -337,3 +338,52 @@ async def test_deleting_the_schedule_in_a_run_says_that_its_limits_end() -> None
     await stage.service.schedules.act(agent.id, "delete", stage.origin())
     await stage.wait_until_settled(agent)
     assert told(stage)[-1] == "@ana deleted the schedule. Run 1 goes on, without limits of its own."
+
+
+KEPT = "What @ana wrote is kept for the next run, Mon 29 Mar 09:00 UTC."
+
+
+@pytest.mark.proves("schedule:note")
+@pytest.mark.parametrize("last", [DONE, WRITES[1]])
+async def test_a_note_of_the_last_turn_of_a_run_is_kept_for_the_next_and_this_is_said(last: str) -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC", turns=1)
+    stage, agent = await scheduled(last, WRITES[2], wanted=wanted, policy=Policy())
+    agent = await at(stage, agent, "2027-03-28 09:00")
+    await stage.decide(agent, Approve())
+    await stage.service.decisions.reply(agent.id, "And count the errors", stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.status.kind, told(stage)[-1]) == ("finished", KEPT)
+    assert not any("reads what" in text for text in told(stage))
+    await at(stage, agent, "2027-03-29 09:00")
+    assert "And count the errors" in stage.script.prompts[-1][-1].content
+
+
+@pytest.mark.slow
+async def test_a_run_with_turns_left_reads_a_note_before_it_ends_and_keeps_its_limits() -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC", turns=2)
+    stage, agent = await scheduled(DONE, *WRITES, wanted=wanted, policy=Policy())
+    agent = await at(stage, agent, "2027-03-28 09:00")
+    await stage.decide(agent, Approve())
+    await stage.service.decisions.reply(agent.id, "And count the errors", stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.status.kind, told(stage)[-1]) == ("awaiting", "Clerk reads what @ana wrote before it finishes.")
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its 2 turns. Next run: Mon 29 Mar 09:00 UTC."
+
+
+async def test_a_run_that_is_done_says_when_the_next_begins_and_a_paused_schedule_does_not() -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC")
+    stage, agent = await scheduled(DONE, DONE, wanted=wanted, policy=Policy())
+    for day in (28, 29):
+        agent = await at(stage, agent, f"2027-03-{day} 09:00")
+        if day == 29:
+            await stage.service.schedules.act(agent.id, "pause", stage.origin())
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    done = [text for text in told(stage) if " is done: " in text]
+    assert done == [
+        "Clerk is done: “The report is written.”",
+        "Run 1 is done: “The report is written.” Next run: Mon 29 Mar 09:00 UTC.",
+        "Run 2 is done: “The report is written.”",
+    ]
