@@ -26,7 +26,7 @@ from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
 from bot.findings.mcp_clients import how_to_connect
 from bot.logs import say
-from bot.private_files import PAGE_LINK, page_key
+from bot.private_files import PAGE_LINK, as_served, note_place, page_key
 from bot.settings import Settings
 from bot.startup import (
     StartedProcess,
@@ -260,9 +260,9 @@ async def audit(settings: Settings, rest: Sequence[str]) -> int:
 
 
 async def address(settings: Settings, _rest: Sequence[str]) -> int:
-    """Print the address of the page, with its key."""
+    """Print the address of the page, with its key: where a process serves it, else where the settings say."""
     make_home(settings)
-    say(page_address(settings))
+    say(page_address(as_served(settings)))
     return 0
 
 
@@ -343,6 +343,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         )
         app = application(workspace, (*process.routes, *routes), process.heard, metrics)
         async with serve_app(app, settings.host, settings.port):
+            note_place(settings)
             yield workspace
 
 

@@ -555,6 +555,7 @@ def test_a_package_keeps_its_data_for_the_account_and_a_clone_beside_itself(
         ("run --port 9000 --host ::1 --home /x", {"PORT": "9000", "HOST": "::1", "SIGNOFF_HOME": "/x"}),
         ("worker --port 9001", {"PROBE_PORT": "9001"}),
         ("web", {}),
+        ("address --home /x", {"SIGNOFF_HOME": "/x"}),
         ("doctor", {}),
     ],
 )
