@@ -1,5 +1,7 @@
-"""How people run Signoff's own commands here: by make or Python in a clone, by `signoff` where it was installed."""
+"""How people run Signoff's own commands here (in a clone or installed), and what they know this process by."""
 
+import os
+import socket
 from pathlib import Path
 
 IS_CLONE = (Path(__file__).parents[2] / "pyproject.toml").is_file()  # not a package that was installed away from one
@@ -16,3 +18,8 @@ def command_text(line: str, *, is_clone: bool = IS_CLONE) -> str:
 def install_text(extra: str, *, is_clone: bool = IS_CLONE) -> str:
     """The line for a shell that installs an extra of Signoff."""
     return f"make extras EXTRAS={extra}" if is_clone else f"pip install 'signoff[{extra}]'"
+
+
+def process_text() -> str:
+    """This process as an operator finds it: its id, and the machine."""
+    return f"Process {os.getpid()} on {socket.gethostname()}"
