@@ -12,6 +12,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
 from tests.scenario.slack_app import GENERAL, Office, at_work, text_of
 from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.team import SlackChat
 from tests.scenario.test_signed_off import clerk
 
 SURFACES = (
@@ -111,3 +112,22 @@ async def test_slacks_form_for_a_new_agent_has_a_schedule_and_says_what_is_wrong
         told = text_of(await office.said(f"@ana set the schedule: {WORDS}."))
         assert told.rpartition("Next: ")[2].count(" 09:00 ") == 3
         assert (await running.agent()).scheduled_at
+
+
+@pytest.mark.slow
+async def test_after_five_runs_the_thread_has_said_of_each_how_it_ended_and_offers_to_resume_none(
+    tmp_path: Path,
+) -> None:
+    reports = [reply_text("task_complete", {"reason": f"Report {number} is written."}) for number in range(6)]
+    async with opened("slack-http", ScriptedModel(*reports), tmp_path) as scene:
+        ana = await clerk(scene)
+        await (await ana.asks("task_complete")).press("Approve")
+        assert await ana.sees("Clerk is done: “Report 0")
+        await says_and_is_told(scene, (f"!schedule set {WHEN}", WORDS))
+        for number in range(1, 6):
+            await make_due(scene)
+            await (await ana.asks("task_complete")).press("Approve")
+            assert await ana.sees(f"Run {number} is done: “Report {number} is written.” Next run: ")
+        assert isinstance(ana, SlackChat)
+        ends = [text_of(message) for message in ana.office.general.messages if "is done: “" in text_of(message)]
+        assert ["Resume" in each for each in ends] == [True, *[False] * 5]
