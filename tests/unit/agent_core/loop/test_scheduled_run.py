@@ -11,8 +11,10 @@ from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.channel_settings import QuietHours
 from agent_core.model.decision import Approve, Policy, PolicyChange, Reject
+from agent_core.model.draft import AgentDraft
 from agent_core.model.model_calls import Reply, Usage
 from agent_core.model.records.deletion import Retention
+from agent_core.service.creating.creation import CreationLimits
 from agent_core.service.schedules import Verb, WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import BEN, CHANNEL
@@ -387,3 +389,21 @@ async def test_a_run_that_is_done_says_when_the_next_begins_and_a_paused_schedul
         "Run 1 is done: “The report is written.” Next run: Mon 29 Mar 09:00 UTC.",
         "Run 2 is done: “The report is written.”",
     ]
+
+
+async def test_a_new_agent_gets_its_schedule_with_its_first_notice_and_only_from_who_may_set_one() -> None:
+    stage = Stage(model=ScriptedModel(WRITE), clock=FakeClock(SATURDAY))
+    service = replace(stage.service.lifecycle, limits=CreationLimits(guests_may_create=True))
+    draft, guest = AgentDraft(name="Clerk", goals=("Write",)), stage.origin(replace(BEN, kind="guest"))
+    schedule = await stage.service.schedules.preview(DAILY, guest)
+    with pytest.raises(NotAllowed, match="set schedules here"):
+        await service.create(draft, guest, schedule=schedule)
+    assert not await stage.views.agents(CHANNEL)
+    schedule = await stage.service.schedules.preview(DAILY, stage.origin())
+    agent = await service.create(draft, stage.origin(delivery="once"), schedule=schedule)
+    assert (await service.create(draft, stage.origin(delivery="once"), schedule=schedule)).id == agent.id
+    agent = await stage.wait_until_settled(agent)
+    times = "Next: Sun 28 Mar 09:00 CEST, Mon 29 Mar 09:00 CEST, Tue 30 Mar 09:00 CEST."
+    limits = "Every day at 09:00 (Europe/Vienna). A run ends after 20 turns at the latest."
+    assert told(stage) == [f"@ana set the schedule: {limits} {times}"]
+    assert agent.scheduled_at == datetime(2027, 3, 28, 7, tzinfo=UTC)
