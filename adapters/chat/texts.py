@@ -75,7 +75,7 @@ def end_text(agent: Agent, turn: Turn | None) -> str:
     )  # nobody edits this when the command ends
 
 
-AGAIN = "To let it work again by itself at certain times, use /agent schedule."  # where the form has no room for it
+HOW_AGAIN = "To let it work again by itself at certain times, use /agent schedule."  # where the form has no room for it
 FORWARDS = "I forward a message of"
 MAX_SHARED = 18_000  # UTF-16 units
 

@@ -221,7 +221,7 @@ _WORKERS = text("SELECT count(*) AS number FROM procrastinate_workers WHERE last
 _LOADS = text(
     "SELECT w.id, count(j.id) AS number,"
     " (SELECT min(application_name) FROM pg_stat_activity"  # its connections say which process it is
-    "  WHERE application_name LIKE 'signoff worker ' || w.id || ': %') AS process,"
+    "  WHERE datname = current_database() AND application_name LIKE 'signoff worker ' || w.id || ': %') AS process,"
     " (array_agg(j.lock ORDER BY j.id) FILTER (WHERE j.id IS NOT NULL))[1:5] AS agents"
     " FROM procrastinate_workers w LEFT JOIN procrastinate_jobs j ON j.worker_id = w.id AND j.status = 'doing'"
     " WHERE w.last_heartbeat > now() - interval '5 s' GROUP BY w.id ORDER BY w.id"

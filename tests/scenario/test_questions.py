@@ -99,7 +99,8 @@ async def test_the_page_has_a_switch_for_what_a_reply_does_and_shows_question_an
         card = await chat.asks("write_to_file")
         assert [label in await chat.page() for label in ("Note", "Ask", "Reject with reason")] == [True] * 3
         await chat.says("Why this file?")
-        assert await chat.sees("@ana asks: Why this file?")
+        assert await chat.sees("@ana asks · ")
+        assert await chat.sees("Why this file?")
         assert await chat.sees(ANSWER)
         await card.press("Reject", reason="No")
         assert await chat.sees("rejected by @ana")

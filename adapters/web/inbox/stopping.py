@@ -49,7 +49,7 @@ async def stop_all(service: AgentService, views: AgentViews, person: Actor) -> s
     left = {agent.id for agent in await _list_at_work(views)} & {agent.id for agent in busy}
     still = f" {len(left)} still at work." if left else ""
     said = f"{counted(len(busy) - len(left), 'agent')} stopped.{still}" if busy or not paused else ""
-    said += f" {counted(paused, 'schedule')} paused: no run begins before Resume." if paused else ""
+    said += f" {counted(paused, 'schedule')} paused, until Resume on the agent's page Schedule." if paused else ""
     return f"{said.strip()} Nothing is lost: Resume continues each."
 
 

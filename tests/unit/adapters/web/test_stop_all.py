@@ -71,7 +71,10 @@ async def test_it_pauses_the_schedules_of_agents_that_rest_between_runs(tmp_path
         async with ana.session.get(base) as answer:
             assert "Pause 1 schedule?" in await answer.text()
         said = await stop_all(stage.service, stage.views, ANA)  # another person, who may not decide there
-        assert said == "1 schedule paused: no run begins before Resume. Nothing is lost: Resume continues each."
+        assert (
+            said
+            == "1 schedule paused, until Resume on the agent's page Schedule. Nothing is lost: Resume continues each."
+        )
         (clerk,) = await stage.views.agents(LOCAL)
         assert (clerk.scheduled_at, clerk.status.kind) == (None, "finished")
         with pytest.raises(NotAllowed):
