@@ -85,7 +85,7 @@ class RunningSettings(SettingsGroup):
     mcp_serve: bool = setting(
         False,
         "Other programs may make agents, read them and write to them by MCP, at /mcp beside the page. They never "
-        "decide. Requires MCP_TOKEN and the extra mcp. `python -m bot mcp` needs the extra alone.",
+        "decide. Requires MCP_TOKEN and the extra mcp. `signoff mcp` needs the extra alone.",
     )
     mcp_token: Secret = setting(
         "", "MCP clients send it as `Authorization: Bearer …`.", example="choose-32-or-more-letters-and-digits"

@@ -38,6 +38,7 @@ from adapters.web.urls import LOOPBACK, host_name, is_ip_address, local_path, or
 from agent_core.errors import DatabaseAway, InvalidInput
 from agent_core.ports.clock import Clock
 from agent_core.service.housekeeping.sign_outs import SignOuts
+from agent_core.text.own_commands import command_text
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)
@@ -51,8 +52,8 @@ USER = "signoff"  # of basic authentication; only the key counts
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="Signoff", charset="UTF-8"'}
 WRONG_SECONDS = 0.5  # between two answers to wrong keys or tokens, so that guessing is slow
 NO_KEY = (
-    "This page needs its key. Open the address that Signoff printed when it started; `make address` in its folder "
-    "prints it again.\n"
+    "This page needs its key. Open the address that Signoff printed when it started. "
+    f"On its machine, `{command_text('address')}` prints it again.\n"
 )
 PROXIED = (
     "This request came through a proxy, and without WEB_TOKEN this page is for this machine only. Set WEB_TOKEN.\n"

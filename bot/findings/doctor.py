@@ -12,6 +12,7 @@ from adapters.typed.agent_templates import AgentTemplates
 from agent_core.capabilities.capability import Capability, Finding, answer_or, silent
 from agent_core.capabilities.models.settings import FEATURE as MODELS
 from agent_core.text.lines import counted, listed
+from agent_core.text.own_commands import command_text
 from bot.capabilities import Capabilities
 from bot.findings.mcp_clients import mcp_finding
 from bot.findings.plugins import extension_findings
@@ -73,7 +74,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     return (
         _web(settings),
         *sign_in,
-        Finding(name="terminal", state="on", why="python -m bot solo"),
+        Finding(name="terminal", state="on", why=command_text("solo")),
         *platforms,
         mcp_finding(settings),
         *map(unread_finding, probes.unread_names().items()),
