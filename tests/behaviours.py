@@ -352,6 +352,7 @@ PROMISES: dict[str, str] = {
     "workspace:limit": "A workspace keeps its quota after any number of runs; the result names what was removed.",
     "watch:traces": "The spans of a story in two processes make one trace for each turn, without a text of anybody.",
     "watch:workers": "METRICS_TOKEN opens `/metrics` of web and workers, and nothing else.",
+    "watch:hosts": "`/livez`, `/readyz` and `/metrics` answer a kubelet or scraper that asks by an address or any name.",
     "watch:log": "With LOG_FORMAT=json each line is JSON: prints of the start, libraries' lines and tracebacks too.",
     "watch:operations": "Operations shows workers, stuck agents, old proposals and 30 days of spending.",
     "watch:dashboard": "The example dashboard and the alert rules name only metrics that `/metrics` has.",
