@@ -10,12 +10,13 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from threading import Thread
 from uuid import uuid4
 
 from opentelemetry import trace
@@ -83,9 +84,11 @@ class Exporting:
     def started(cls, instruments: Sequence[Instrument], version: str, provider: str) -> "Exporting":
         """Begin to send. `provider`: who serves the model."""
         resource = Resource.create({"service.version": version, "service.instance.id": uuid4().hex, **_own_name()})
-        traces = TracerProvider(resource=resource, id_generator=TurnIds())
+        traces = TracerProvider(resource=resource, id_generator=TurnIds(), shutdown_on_exit=False)
         traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        metrics = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource=resource)
+        metrics = MeterProvider(
+            [PeriodicExportingMetricReader(OTLPMetricExporter())], resource=resource, shutdown_on_exit=False
+        )
         meter = metrics.get_meter("signoff", version)
         made: dict[str, Counter | Histogram] = {}
         for each in instruments:
@@ -100,11 +103,15 @@ class Exporting:
         return cls(traces=traces, metrics=metrics, tracer=tracer, instruments=made, provider=provider)
 
     async def close(self) -> None:
-        """Send what is left, within some seconds."""
+        """Send what is left, within some seconds.
+
+        A request that a collector does not answer cannot be given up, and asyncio's own threads hold up the end of the
+        process until they have ended: so these are others, which end with it.
+        """
         ends = (self.traces.shutdown, partial(self.metrics.shutdown, timeout_millis=CLOSE_SECONDS * 1_000))
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*(asyncio.to_thread(end) for end in ends))
+                await asyncio.gather(*map(_in_thread, ends))
 
     def observe(self, instrument: Instrument, amount: float, labels: Mapping[str, str]) -> None:
         match self.instruments[instrument.name]:
@@ -154,6 +161,21 @@ class Exporting:
         for name, value in facts.items():
             if name != "finish" and value != "":
                 span.set_attribute(GEN_AI.get(name, f"signoff.{name}"), value)
+
+
+async def _in_thread(end: Callable[[], object]) -> None:
+    """Run it in a thread that does not hold up the end of the process, and wait for it."""
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def run() -> None:
+        try:
+            end()
+        finally:
+            with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+    Thread(target=run, daemon=True).start()
+    await ended.wait()
 
 
 def _own_name() -> dict[str, str]:
