@@ -24,7 +24,7 @@ MCP_TOKEN_LENGTH = 32
 TOO_SHORT = "must have at least 16 characters, or others could guess it."
 OPEN_HOST = "must be set, with 16 characters or more, or OIDC_ISSUER: HOST opens the page to others."
 UNGUARDED = "opens the page to others, so WEB_TOKEN or OIDC_ISSUER must be set too."
-SAME_TOKEN = "must differ from WEB_TOKEN, with which one may approve: whoever reads metrics gets this one."
+BOTH_RIGHTS = "must differ from WEB_TOKEN, with which one may approve: whoever reads metrics gets this one."
 UNSAFE_ISSUER = "must begin with https://, or anybody on the network could sign in as anybody."
 NO_WAY_BACK = "needs PUBLIC_URL beside it, the https address of the page: the provider sends people back there."
 UNGUARDED_MCP = "needs MCP_TOKEN beside it, of 32 characters or more, which clients must send."
@@ -202,7 +202,7 @@ class SignInSettings(RunningSettings):
             refuse_if(not is_private(self.address), "oidc_issuer", NO_WAY_BACK)
         for name, token in (("web_token", self.web_token), ("metrics_token", self.metrics_token)):
             refuse_if(token and len(token) < TOKEN_LENGTH, name, TOO_SHORT)
-        refuse_if(self.metrics_token and self.metrics_token == self.web_token, "metrics_token", SAME_TOKEN)
+        refuse_if(self.metrics_token and self.metrics_token == self.web_token, "metrics_token", BOTH_RIGHTS)
 
 
 class LimitSettings(SettingsGroup):

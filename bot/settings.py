@@ -33,6 +33,7 @@ from bot.platforms.slack.settings import SlackSettings
 from bot.running_settings import OPEN_HOST, UNGUARDED, LimitSettings, LogSettings, SignInSettings
 
 FILE = "_FILE"  # behind the name of a variable: its text is in that file
+OTEL_LIKENESS = 0.9  # its own names are like one another
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
 # Names that other tools use for what Signoff calls otherwise.
@@ -173,7 +174,7 @@ def unread_names(environ: Mapping[str, str] | None = None, env_file: str | Path 
     surroundings = os.environ if environ is None else environ
     given = {name for name, text in surroundings.items() if text.strip()}
     given.update(name for name, text in written_variables(env_file).items() if text)
-    meant = {name: USUAL_NAMES.get(name) or _closest(name) for name in sorted(given)}
+    meant = {name: USUAL_NAMES.get(name) or _closest(name) or _closest_of_otel(name) for name in sorted(given)}
     return {name: right for name, right in meant.items() if right and right not in meant}
 
 
@@ -197,6 +198,22 @@ def _closest(name: str) -> str:
     """The variable that a misspelt name probably means, or ""."""
     close = difflib.get_close_matches(name, VARIABLES, n=1, cutoff=LIKENESS)
     return close[0] if close and name.removesuffix(FILE) not in VARIABLES else ""
+
+
+def otel_names() -> frozenset[str]:
+    """The names that OpenTelemetry's SDK reads; none where it is not installed."""
+    try:
+        from opentelemetry import environment_variables as of_interface  # an extra
+        from opentelemetry.sdk import environment_variables as of_sdk
+    except ImportError:
+        return frozenset()
+    return frozenset(map(str, (*vars(of_interface).values(), *vars(of_sdk).values())))
+
+
+def _closest_of_otel(name: str) -> str:
+    known = otel_names() if name.startswith("OTEL_") else frozenset()
+    close = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=OTEL_LIKENESS)
+    return close[0] if close else ""
 
 
 def _told(error: ValidationError) -> SettingsError:
