@@ -353,7 +353,7 @@ PROMISES: dict[str, str] = {
     "watch:traces": "The spans of a story in two processes make one trace for each turn, without a text of anybody.",
     "watch:workers": "METRICS_TOKEN opens `/metrics` of web and workers, and nothing else.",
     "watch:collector": "A collector that is away or hangs does not hold up the end of a process.",
-    "watch:hosts": "`/livez`, `/readyz` and `/metrics` answer a kubelet or scraper that asks by an address or any name.",
+    "watch:hosts": "`/livez`, `/readyz` and `/metrics` answer whoever asks for them by an address or any name.",
     "watch:log": "With LOG_FORMAT=json each line is JSON: prints of the start, libraries' lines and tracebacks too.",
     "watch:operations": "Operations shows workers, stuck agents, old proposals and 30 days of spending.",
     "watch:dashboard": "The example dashboard and the alert rules name only metrics that `/metrics` has.",

@@ -239,9 +239,6 @@ class AgentLifecycle(TransactionalService):
     async def _stop(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         now = self.clock.now()
         turn = await newest_turn(work, agent)
-        if turn and turn.undo:
-            work.turns.save(final := replace(turn, undo=None))
-            work.after_commit(partial(record_end, self.telemetry, final))
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
             ended = turn.stop(origin.by, now, outside=self.commands.may_return_untrusted(turn.call.name, agent))
             work.turns.save(ended)
