@@ -47,8 +47,8 @@ class RunningSettings(SettingsGroup):
     )
     host: str = setting(
         "127.0.0.1",
-        "The network address that the page listens on. Any address other than localhost requires WEB_TOKEN or "
-        "OIDC_ISSUER.",
+        "The network address that the page listens on, and a worker with PROBE_PORT. For a page, any address other "
+        "than localhost requires WEB_TOKEN or OIDC_ISSUER.",
         rule="a host name or an IP address",
         example="0.0.0.0",  # noqa: S104 (an example; it requires WEB_TOKEN)
         pattern=r"^[A-Za-z0-9._:%-]+$",
@@ -70,8 +70,8 @@ class RunningSettings(SettingsGroup):
     )
     metrics_token: Secret = setting(
         "",
-        "Prometheus sends it as `Authorization: Bearer …` for `/metrics`. It opens nothing else. Workers have "
-        "`/metrics` on PROBE_PORT only with it.",
+        "Prometheus sends it as `Authorization: Bearer …` for `/metrics`. It opens nothing else, and "
+        "is not WEB_TOKEN. Workers have `/metrics` on PROBE_PORT only with it.",
         unset="`/metrics` of `web` and `run` wants what opens the page",
         example="another-16-or-more-characters",
     )

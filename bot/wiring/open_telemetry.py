@@ -209,7 +209,8 @@ async def _in_thread(end: Callable[[], object]) -> None:
 
 def _own_name() -> dict[str, str]:
     """The service's name, unless the operator chose one: what is given in the code would go before that."""
-    is_named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    attributes = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(",")
+    is_named = "OTEL_SERVICE_NAME" in os.environ or any(each.strip().startswith("service.name=") for each in attributes)
     return {} if is_named else {"service.name": "signoff"}
 
 

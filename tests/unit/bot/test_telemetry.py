@@ -112,7 +112,7 @@ async def test_a_rejection_that_can_be_undone_ends_its_turn_once(ending: str) ->
             await stage.decide(agent, Approve())
         case "think":
             watched.clock.advance(11)
-        case "stop":
+        case _:
             await stage.service.lifecycle.stop(agent.id, origin)
             await stage.service.lifecycle.resume(agent.id, origin)
     await stage.wait_until_settled(agent)
