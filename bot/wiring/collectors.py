@@ -1,6 +1,7 @@
 """Where traces and metrics are sent, by the names of OpenTelemetry's SDK in the environment or in `.env`."""
 
 import os
+import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from bot.settings import otel_names, written_variables
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 EXAMPLE = "http://127.0.0.1:4318"
 SIGNALS = ("traces", "metrics")
+NUMBERS = ("OTEL_BSP_", "OTEL_METRIC_EXPORT_")
 NO_ADDRESS = "must be the address of a collector, which begins with http:// or https://."
 ONE_PROTOCOL = "must be http/protobuf, the only protocol that Signoff sends: collectors take it on port 4318."
 NO_PAIRS = "must be pairs of name=value with commas between them."
@@ -29,8 +31,11 @@ def find_collectors(names: Mapping[str, str]) -> Mapping[str, str]:
     """The address for each signal that is sent; raise SettingsError for what Signoff cannot follow."""
     if names.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return {}
-    found = {signal: _address(signal, names) for signal in SIGNALS}
-    return {signal: address for signal, address in found.items() if address}
+    found = {signal: address for signal in SIGNALS if (address := _address(signal, names))}
+    for name, text in names.items() if found else ():
+        if name.startswith(NUMBERS) and not re.fullmatch(r"\d+", text):  # the SDK would log a traceback and go on
+            raise SettingsError(name, "must be a whole number of milliseconds, or of spans for a size.")
+    return found
 
 
 def telemetry_finding() -> Finding:

@@ -56,6 +56,7 @@ def test_each_signal_goes_to_its_collector(names: dict[str, str], found: dict[st
         ("OTEL_TRACES_EXPORTER", "console", "must be otlp or none"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "must be http/protobuf"),
         ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "must be http/protobuf"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "5s", "must be a whole number"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "a=b,Authorization: Bearer sesame", "must be pairs of name=value"),
     ],
 )
