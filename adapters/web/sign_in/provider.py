@@ -5,7 +5,7 @@ The code flow of OpenID Connect with PKCE, state and nonce. Of what it sends, na
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from authlib.integrations.httpx_client import AsyncOAuth2Client
 from joserfc.errors import ClaimError, JoseError
 
 from adapters.web.identity import SKEW_SECONDS, WORKSPACE, renamed
-from adapters.web.sign_in.sessions import NotTrusted, ProviderAway, SignInAttempt
+from adapters.web.sign_in.sessions import GroupsUnknown, NotTrusted, ProviderAway, SignInAttempt
 from adapters.web.urls import is_private
 from agent_core.model.origin import Actor, account_id
 from agent_core.ports.clock import Clock
@@ -71,16 +71,15 @@ class OpenIdProvider:
         )
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
-        """The person for whom the provider gave the code; raise ProviderAway or NotTrusted."""
+        """The person for whom the provider gave the code; raise ProviderAway, NotTrusted or GroupsUnknown."""
         client = await self._client()
         try:
             token = await client.fetch_access_token(redirect_uri, code=code, code_verifier=verifier)
-            claims = await self._claims(client, token, nonce)
+            return self._person(await self._claims(client, token, nonce))
         except httpx2.HTTPError as away:
             raise ProviderAway(type(away).__name__) from away
         except (AuthlibBaseError, JoseError, httpx2.InvalidURL, ValueError, TypeError, KeyError) as wrong:
             raise NotTrusted(_why(wrong)) from wrong
-        return self._person(claims)
 
     async def sign_out_address(self) -> str:
         """Where people end their session at the provider too; "" if it has no such page, or is away."""
@@ -124,13 +123,13 @@ class OpenIdProvider:
             raise NotTrusted("its id of the person is no text of usable length")
         names = [claims.get(claim) for claim in ("name", "preferred_username", "email")]
         named = next((name for name in names if isinstance(name, str) and name.strip()), "").partition("@")[0]
-        person = Actor(
-            id=account_id(self.issuer, subject),
-            display="Account",
-            workspace=WORKSPACE,
-            groups=tuple(f"&{group}" for group in _groups(claims.get(self.groups_claim))),
-        )
-        return renamed(person, named)
+        person = renamed(Actor(id=account_id(self.issuer, subject), display="Account", workspace=WORKSPACE), named)
+        try:
+            groups = _groups(claims, self.groups_claim)
+        except LookupError as unknown:
+            raise GroupsUnknown(person, f"the claim {self.groups_claim} {unknown}") from unknown
+        "".join((subject, named, *groups)).encode()  # raises a ValueError for half a character, which no page can show
+        return replace(person, groups=tuple(f"&{group}" for group in groups))
 
     async def _client(self) -> _Client:
         """The client with what the provider says of itself, read again after an hour; raise ProviderAway."""
@@ -173,11 +172,18 @@ class OpenIdProvider:
         return {**used, "issuer": said["issuer"], SIGNING: algorithms}
 
 
-def _groups(claim: object) -> tuple[str, ...]:
-    """The names of groups in a claim, which has one or several."""
-    names = claim if isinstance(claim, list) else [claim]
+def _groups(claims: Mapping[str, Any], claim: str) -> tuple[str, ...]:
+    """The names of groups in a claim, which has one or several; raise LookupError where it does not say them."""
+    names = claims.get(claim)
+    if names is None or claim in (claims.get("_claim_names") or ()):  # elsewhere: Entra, of somebody in many groups
+        raise LookupError("is not in the provider's answer")
+    names = names if isinstance(names, list) else [names]
     usable = [name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_GROUP_CHARACTERS]
-    return tuple(dict.fromkeys(usable))[:MAX_GROUPS]
+    if names and not usable:
+        raise LookupError("holds no names of groups")
+    if len(names) > MAX_GROUPS:
+        raise LookupError(f"has more than {MAX_GROUPS} groups")
+    return tuple(dict.fromkeys(usable))
 
 
 def _why(wrong: Exception) -> str:

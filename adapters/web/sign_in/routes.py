@@ -11,7 +11,15 @@ from aiohttp import web
 from adapters.web.identity import visitor_of
 from adapters.web.render import page
 from adapters.web.requests import redirect_to
-from adapters.web.sign_in.sessions import BEGIN, CALLBACK, ENTER, AccountSignIn, NotTrusted, ProviderAway
+from adapters.web.sign_in.sessions import (
+    BEGIN,
+    CALLBACK,
+    ENTER,
+    AccountSignIn,
+    GroupsUnknown,
+    NotTrusted,
+    ProviderAway,
+)
 from adapters.web.theme import theme_of
 from adapters.web.urls import local_path
 from agent_core.model.origin import Actor
@@ -27,6 +35,10 @@ PROVES_NOTHING = (
 NO_MEMBER = (
     "{} says that you are {}. Signoff lets in members of certain groups only, and you are in none of them. Sign in "
     "with another account, or ask your operator."
+)
+NO_GROUPS = (
+    "{} does not say which groups you are in, and what you may do here depends on them. Nobody is signed in, and "
+    "nothing has changed for you. Tell your operator: Signoff's log says why."
 )
 
 logger = logging.getLogger(__name__)
@@ -113,7 +125,11 @@ class SignInRoutes:
             raise self._away(away) from away
         except NotTrusted as wrong:
             raise Refused(PROVES_NOTHING.format(host), 403, str(wrong)) from wrong
-        if not await self.sign_in.learn(person):
+        except GroupsUnknown as unknown:
+            if await self.sign_in.known.need_groups():
+                raise Refused(NO_GROUPS.format(host), 403, str(unknown)) from unknown
+            person = unknown.person
+        if not await self.sign_in.known.save(person):
             said = NO_MEMBER.format(host, person.display)
             raise Refused(said, 403, f"{person.id} is in no group of OIDC_GROUPS")
         return person

@@ -27,6 +27,14 @@ class NotTrusted(Exception):
     """What the provider or the browser brought proves nobody's identity; the text says why, to the operator."""
 
 
+class GroupsUnknown(Exception):
+    """The provider did not say which groups `person` is in; the text says why, to the operator."""
+
+    def __init__(self, person: Actor, why: str) -> None:
+        self.person = person
+        super().__init__(why)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInAttempt:
     """A sign-in that has begun: `url` leads to the provider, the rest stays in the browser until it comes back."""
@@ -51,7 +59,7 @@ class Provider(Protocol):
         """
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
-        """The person for whom the provider gave the code; raise ProviderAway or NotTrusted."""
+        """The person for whom the provider gave the code; raise ProviderAway, NotTrusted or GroupsUnknown."""
 
     async def sign_out_address(self) -> str:
         """Where people end their session at the provider too; "" if it has no such page, or is away."""
@@ -93,14 +101,12 @@ class AccountSignIn:
         """The page's address; without PUBLIC_URL the one on this machine that the browser has used."""
         return self.public_url or f"http://{request.headers['Host']}"
 
-    async def learn(self, person: Actor) -> bool:
-        """Keep what the provider says of a person, for all their sessions; return whether they may come in.
-
-        Raise DatabaseAway.
-        """
+    @property
+    def known(self) -> Accounts:
+        """The accounts of people; raise DatabaseAway."""
         if self.accounts is None:
             raise DatabaseAway
-        return await self.accounts.save(person)
+        return self.accounts
 
     def start(self, person: Actor, response: web.StreamResponse) -> None:
         """Start a new session of this person in the browser that gets the response."""
@@ -116,10 +122,8 @@ class AccountSignIn:
                 pass
             case _:
                 return new_visitor()
-        if self.accounts is None:
-            raise DatabaseAway
         try:
-            person = await self.accounts.find(person_id)
+            person = await self.known.find(person_id)
         except NotFound:
             return new_visitor()
         return new_visitor() if await has_ended(session) else Visitor(person, has_entered=True, session=session)

@@ -1,0 +1,127 @@
+"""Attacks on the page by people, or against people, who lose a right or sign out while something is under way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.attacks.rows import attack
+from tests.patience import PATIENCE_SECONDS
+from tests.scenario.chat import writing
+from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts
+from tests.standins.oidc import OwnProvider, own_provider
+
+TEAM = ("team",)
+ANA: dict[str, Any] = {"groups": ["team"]}
+BEN: dict[str, Any] = {"name": "Ben", "groups": ["team"]}
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+async def own() -> AsyncIterator[OwnProvider]:
+    async with own_provider(claims=ANA) as made:
+        yield made
+
+
+def writes() -> ScriptedModel:
+    return ScriptedModel(writing("a.md", "x"), waits=True)
+
+
+async def files_named(folder: Path, name: str) -> list[Path]:
+    return await asyncio.to_thread(lambda: list(folder.rglob(name)))
+
+
+async def send_slowly(
+    one: Browser, path: str, form: bytes, between: Callable[[], Awaitable[object]], kind: str = FORM
+) -> tuple[int, str]:
+    """Send a form of which the most comes after what happens `between`; the status and the text of the answer."""
+    place, cookies = urlsplit(one.base), "; ".join(f"{name}={value}" for name, value in one.cookies.items())
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nOrigin: {one.base}\r\nConnection: close\r\n"
+    of_form = f"Content-Type: {kind}\r\nContent-Length: {len(form)}\r\nCookie: {cookies}\r\n\r\n"
+    writer.write(f"{head}{of_form}".encode() + form[:1])
+    await writer.drain()
+    await between()
+    writer.write(form[1:])
+    said = (await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)).decode(errors="replace")
+    writer.close()
+    return int(said.split()[1]), said
+
+
+# What is no answer to the question which groups somebody is in
+
+
+@pytest.mark.slow
+@attack("http", "A provider that forgets to say somebody's groups, or says them elsewhere", "nothing is lost")
+@pytest.mark.proves("page:sign-in-groups")
+@pytest.mark.parametrize("is_by_policy", [False, True])
+@pytest.mark.parametrize(
+    ("claims", "why"),
+    [
+        ({"groups": None}, "is not in the provider's answer"),
+        ({"groups": None, "_claim_names": {"groups": "src1"}}, "is not in the provider's answer"),
+        ({"groups": {"a": 1}}, "holds no names of groups"),
+        ({"groups": [f"g{number}" for number in range(201)]}, "has more than 200 groups"),
+    ],
+)
+async def test_an_unsaid_group_is_not_lost(
+    own: OwnProvider,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    claims: dict[str, Any],
+    why: str,
+    is_by_policy: bool,
+    answer: str,
+) -> None:
+    groups = () if is_by_policy else TEAM
+    async with (
+        page_with_accounts(own.address, tmp_path, model=writes(), groups=groups) as base,
+        browser(base) as one,
+        browser(base) as two,
+        browser(base) as ben,
+    ):
+        await one.sign_in()
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await ana.asks("write_to_file")
+        await one.post(f"{ana.path}/say", text="!policy approvers owner")
+        if is_by_policy:
+            await one.post(f"{GENERAL}/policy", groups="team")
+        own.claims = claims
+        refused = await two.sign_in()
+        assert (refused.status, "which groups you are in" in alert_in(await refused.text())) == (403, True)
+        assert f"the claim groups {why}" in {getattr(each, "why", "") for each in caplog.records}
+        own.subject, own.claims = "sub-2", BEN
+        await ben.sign_in()
+        assert (await ben.post(f"{ana.path}/press", button=card.button("approve"))).status == 403, answer
+        assert (await one.get("/")).status == 200
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in-groups")
+async def test_groups_that_nothing_asks_for_need_not_be_said(own: OwnProvider, tmp_path: Path) -> None:
+    own.claims = {}
+    async with page_with_accounts(own.address, tmp_path) as base, browser(base) as one:
+        await one.post(f"{GENERAL}/policy", approvers="owner")
+        assert (await one.sign_in()).status == 200
+
+
+@pytest.mark.slow
+@attack("http", "Deciding for an owner whom this process, with other groups in its settings, does not let in", "403")
+@pytest.mark.proves("page:sign-in-groups")
+async def test_other_settings_take_no_agent_from_its_owner(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    async with page_with_accounts(own.address, tmp_path, model=writes(), groups=TEAM) as base, browser(base) as one:
+        await one.sign_in()
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await ana.asks("write_to_file")
+        await one.post(f"{ana.path}/say", text="!policy approvers owner")
+    own.subject, own.claims = "sub-2", {"name": "Ben", "groups": ["taem"]}
+    async with page_with_accounts(own.address, tmp_path, groups=("taem",)) as base, browser(base) as ben:
+        await ben.sign_in()
+        pressed = await ben.post(f"{ana.path}/press", button=card.button("approve"))
+        assert (pressed.status, "took over" in await (await ben.get(ana.path)).text()) == (int(answer), False)
