@@ -125,3 +125,26 @@ async def test_other_settings_take_no_agent_from_its_owner(own: OwnProvider, tmp
         await ben.sign_in()
         pressed = await ben.post(f"{ana.path}/press", button=card.button("approve"))
         assert (pressed.status, "took over" in await (await ben.get(ana.path)).text()) == (int(answer), False)
+
+
+# What is sent, or read, slowly
+
+
+@attack("http", "Uploading a file slowly, and losing the group that decides meanwhile", "the file is not taken")
+@pytest.mark.proves("page:sign-in-groups")
+async def test_a_file_is_taken_of_who_may_when_it_is_there(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    boundary = b'--B\r\nContent-Disposition: form-data; name="file"; filename="evil.py"\r\n\r\nprint(1)\r\n--B--\r\n'
+    async with (
+        page_with_accounts(own.address, tmp_path, model=writes()) as base,
+        browser(base) as one,
+        browser(base) as two,
+    ):
+        await one.sign_in()
+        await one.post(f"{GENERAL}/policy", groups="team")
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        await ana.asks("write_to_file")
+        own.claims = {"groups": []}
+        kind = "multipart/form-data; boundary=B"
+        status, _ = await send_slowly(one, f"{ana.path}/add-file", boundary, two.sign_in, kind)
+    assert (status, await files_named(tmp_path, "evil.py"), answer) == (403, [], "the file is not taken")

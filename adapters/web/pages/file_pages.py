@@ -105,8 +105,9 @@ class FilePages:
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         """Put files into the agent's workspace and tell the agent; of those that are refused, say why of each."""
-        origin, refused, number = self.workspace.own(request), list[str](), 0
-        for file in await uploads_of(request, "file", MAX_FORM_BYTES):
+        files, origin = await uploads_of(request, "file", MAX_FORM_BYTES), self.workspace.own(request)
+        refused, number = list[str](), 0
+        for file in files:
             number += 1
             try:
                 await self.workspace.uploads.receive(agent_id_of(request), file.name, file.read(), origin)
