@@ -90,13 +90,15 @@ async def look_up_granters(surface: ChatSurface, agent: Agent, command: str) -> 
 async def look_up_approvers(surface: ChatSurface, agent: Agent, turn: Turn) -> dict[str, Actor | None]:
     """Who approved a turn, by id, as the platform knows them now; nobody where it need not be asked once more.
 
-    It is asked where two people approved, the policy names people and groups, or a permission let the command run.
+    It is asked where two people approved, the policy names people and groups, a permission let the command run, or
+    somebody approved who signed in to the page and may have been barred since.
     """
     last = turn.approvals[-1].decision if turn.approvals else None
     is_unasked = isinstance(last, Approve) and bool(last.under)
-    if not (turn.needs_two or agent.channel_policy.groups or is_unasked):
-        return {}
     by = {approval.by.id: approval.by for approval in turn.approvals}
+    signed_in = any(each.signed_in for each in by.values())
+    if not (turn.needs_two or agent.channel_policy.groups or is_unasked or signed_in):
+        return {}
     return {person: await look_up(surface, agent, each) for person, each in by.items()}
 
 

@@ -338,6 +338,19 @@ async def test_who_lost_the_group_after_approving_is_asked_of_the_platform_befor
     assert (turn.number, turn.state, turn.remark) == (1, "proposed", "@carl may not approve this any more.")
 
 
+@pytest.mark.proves("page:sign-in-groups")
+async def test_what_somebody_of_the_page_approved_who_was_barred_before_the_start_asks_again() -> None:
+    team, person = Team(surface=Deserted()), replace(CARL, id=account_id("https://id.example", "carl"))
+    agent, turn = await team.opened()
+    await team.decide(turn, person)
+    agent, turn = await team.settled(agent)
+    assert (turn.number, turn.state, turn.remark) == (
+        1,
+        "proposed",
+        "Whether @carl may still approve this cannot be found out now.",
+    )
+
+
 @pytest.mark.proves("two:people")
 async def test_what_a_first_person_edited_who_may_not_approve_any_more_is_what_the_next_approves_as_the_first() -> None:
     team, edit = Team(), ApproveEdited({"filename": "shown.txt", "text": "one"})
