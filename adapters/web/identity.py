@@ -41,6 +41,7 @@ class Visitor:
 
 
 VISITOR = web.RequestKey("visitor", Visitor)
+ADMITTED = web.RequestKey("admitted", bool)
 CHECK_AGAIN: web.RequestKey[Callable[[], Awaitable[Visitor]]] = web.RequestKey("check again")
 
 

@@ -1,10 +1,13 @@
 """Attacks on the page by people, or against people, who lose a right or sign out while something is under way."""
 
 import asyncio
+import io
+import random
+import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -12,6 +15,7 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
+from tests.scenario.served import served
 from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts
 from tests.standins.oidc import OwnProvider, own_provider
 
@@ -148,3 +152,82 @@ async def test_a_file_is_taken_of_who_may_when_it_is_there(own: OwnProvider, tmp
         kind = "multipart/form-data; boundary=B"
         status, _ = await send_slowly(one, f"{ana.path}/add-file", boundary, two.sign_in, kind)
     assert (status, await files_named(tmp_path, "evil.py"), answer) == (403, [], "the file is not taken")
+
+
+NO_CHARSET = "application/x-www-form-urlencoded; charset=nonsense"
+
+
+@pytest.mark.slow
+@attack(
+    "http", "Reading on by a form that was begun before the sign-out, or the loss of access", "409, nothing is read"
+)
+@pytest.mark.proves("page:session")
+@pytest.mark.parametrize("signs_out", [False, True])
+@pytest.mark.parametrize(
+    ("path", "kind"), [("goals", NO_CHARSET), ("goals", FORM), ("say", FORM), ("memory/add", NO_CHARSET)]
+)
+async def test_a_form_of_an_ended_session_reads_nothing(
+    own: OwnProvider, tmp_path: Path, path: str, kind: str, signs_out: bool, answer: str
+) -> None:
+    async with (
+        page_with_accounts(own.address, tmp_path, model=writes(), groups=TEAM) as base,
+        browser(base) as one,
+        browser(base) as two,
+        browser(base) as thief,
+        browser(base) as ben,
+    ):
+        await one.sign_in()
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        await ana.asks("write_to_file")
+        thief.session.cookie_jar.update_cookies(one.cookies)
+
+        async def ends() -> None:
+            own.claims = {"groups": []}
+            await (one.post("/sign-out") if signs_out else two.sign_in())
+            own.subject, own.claims = "sub-2", BEN
+            await ben.sign_in()
+            await ben.post(f"{ana.path}/say", text="The pass phrase is xyzzy", **{"as": "note"})
+
+        status, said = await send_slowly(thief, f"{ana.path}/{path}", b"text=%41&goals=b", ends, kind)
+    assert (status, "xyzzy" in said, "<html" in said, answer) == (409, False, False, "409, nothing is read")
+
+
+@pytest.mark.slow
+@attack("http", "Approving by a form that was begun before the sign-out, where a token opens the page", "nothing runs")
+@pytest.mark.proves("page:session")
+async def test_a_form_of_who_signed_out_approves_nothing_in_token_mode(tmp_path: Path, answer: str) -> None:
+    async with served(writes(), tmp_path, token="a-token-of-the-team") as base, browser(base) as one:
+        await one.post("/enter", token="a-token-of-the-team")
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await ana.asks("write_to_file")
+        form = urlencode({"button": card.button("approve")}).encode()
+        async with browser(base) as thief:
+            thief.session.cookie_jar.update_cookies(one.cookies)
+            status, _ = await send_slowly(thief, f"{ana.path}/press", form, lambda: one.post("/sign-out"))
+    assert (status, await files_named(tmp_path, "a.md"), answer) == (409, [], "nothing runs")
+
+
+@pytest.mark.slow
+@attack("http", "Fetching all files slowly, and signing out meanwhile", "what is written later does not come")
+@pytest.mark.proves("page:session")
+async def test_a_download_breaks_off_where_the_session_ends(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    async with page_with_accounts(own.address, tmp_path, model=writes()) as base, browser(base) as one:
+        await one.sign_in()
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        await ana.asks("write_to_file")
+        folder = tmp_path / "workspaces" / ana.path.rpartition("/")[2]
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(12):
+            (folder / f"a{number:02}.bin").write_bytes(random.randbytes(2_000_000))
+        (folder / "z.txt").write_text("old")
+        async with one.session.get(f"{base}{ana.path}/files.zip") as fetched:
+            first = await fetched.content.readany()
+            async with browser(base) as same:
+                same.session.cookie_jar.update_cookies(one.cookies)
+                await same.post("/sign-out")
+            (folder / "z.txt").write_text("new")
+            rest = await fetched.content.read()
+    assert zipfile.is_zipfile(io.BytesIO(first + rest)) is False, answer
