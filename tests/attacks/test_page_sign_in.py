@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64encode
 
 from adapters.screens.ui_text import AWAY
+from adapters.web.guard import WRONG_SECONDS
 from adapters.web.sign_in.sessions import SESSION_SECONDS
 from adapters.web.surface import WebSurface
 from agent_core.errors import NotFound
@@ -233,7 +235,7 @@ async def test_a_way_back_leads_back_once(own: OwnProvider, base: str, eve: Brow
         one = Browser(base, copied)
         assert (await one.come_back(eve.way_back)).status == 403
         assert await outcome(one) == answer
-    assert own.asked.count("/token") == 2
+    assert own.asked.count("/token") == 1
 
 
 @pytest.mark.slow
@@ -704,6 +706,57 @@ async def test_an_answer_that_cannot_be_read_signs_nobody_in(said: str, own: Own
         own.metadata = {"token_endpoint": f"{broken}/"}
         refused = await eve.sign_in()
         assert (refused.status, await outcome(eve)) == (403, NOBODY)
+
+
+@pytest.mark.slow
+@attack("http", "Having the provider asked about one made-up code after the other", "once for each attempt, slowly")
+@pytest.mark.proves("page:sign-in-proof")
+async def test_a_stranger_does_not_set_signoff_on_the_provider(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    clock = FakeClock()
+    async with page_with_accounts(own.address, tmp_path, guard_clock=clock) as base, browser(base) as eve:
+        begun = clock.now()
+        state = query_of(await eve.begin())["state"]
+        attempt = {"Cookie": f"signoff_attempt={eve.cookies['signoff_attempt']}"}
+        back = [f"/enter/callback?{urlencode({'code': f'x{number}', 'state': state})}" for number in range(3)]
+        async with asyncio.TaskGroup() as tasks:
+            for address in back:
+                tasks.create_task(eve.get(address, headers=attempt))
+            await clock.until_sleeping()
+            clock.advance(WRONG_SECONDS)
+        assert (own.asked.count("/token"), clock.now() > begun, answer) == (1, True, "once for each attempt, slowly")
+
+
+@pytest.mark.slow
+@attack("http", "A provider that answers without end, byte by byte or all at once", "it counts as away")
+@pytest.mark.proves("page:sign-in-proof")
+@pytest.mark.parametrize("piece", [b" ", b" " * 100_000])
+@pytest.mark.parametrize("endpoint", ["/.well-known/openid-configuration", "/token", "/keys"])
+async def test_an_endless_answer_of_the_provider_ends(
+    own: OwnProvider, tmp_path: Path, piece: bytes, endpoint: str, answer: str
+) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        endless = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await endless.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await endless.write(piece)
+        return endless
+
+    app = web.Application()
+    app.router.add_route("*", endpoint, drip)
+    async with serving(app) as dripping:
+        own.metadata = {"token_endpoint": f"{dripping}/token"} if endpoint == "/token" else {}
+        own.metadata |= {"jwks_uri": f"{dripping}/keys"} if endpoint == "/keys" else {}
+        issuer = dripping if endpoint.startswith("/.well") else own.address
+        async with page_with_accounts(issuer, tmp_path, seconds=1.0) as base, browser(base) as eve:
+            refused = await eve.get("/enter/begin")
+            if refused.status == 303:
+                refused = await eve.sign_in()
+            assert (refused.status, "does not answer" in await refused.text(), answer) == (
+                503,
+                True,
+                "it counts as away",
+            )
 
 
 @pytest.mark.parametrize(

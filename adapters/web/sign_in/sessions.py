@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aiohttp import web
+from cachetools import TTLCache
 
 from adapters.web.identity import SignedCookie, Visitor, new_visitor
 from agent_core.errors import DatabaseAway, NotFound
@@ -14,6 +15,7 @@ from agent_core.service.housekeeping.accounts import Accounts
 
 SESSION_SECONDS = 12 * 3600  # from the sign-in, however often the page is used: groups are read at a sign-in only
 ATTEMPT_SECONDS = 600
+MAX_ENDED = 10_000  # attempts, of ten minutes
 ENTER = "/enter"
 BEGIN, CALLBACK = f"{ENTER}/begin", f"{ENTER}/callback"
 OPEN_TO_STRANGERS = (ENTER, BEGIN, CALLBACK)
@@ -67,13 +69,23 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSignIn:
-    """Lets people in by their accounts. `secret` signs the cookies. `accounts`: None while no database is there."""
+    """Lets people in by their accounts. `secret` signs the cookies. `accounts`: None while no database is there.
+
+    `ended`: the states of attempts that came back.
+    """
 
     provider: Provider
     secret: str = field(repr=False)
     secure: bool
     public_url: str = ""
     accounts: Accounts | None = None
+    ended: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(MAX_ENDED, ATTEMPT_SECONDS), repr=False)
+
+    def end_attempt(self, state: str) -> bool:
+        """End the attempt of this state; return whether it had not ended before."""
+        is_first = state not in self.ended
+        self.ended[state] = True
+        return is_first
 
     @property
     def session_cookie(self) -> SignedCookie:
