@@ -263,6 +263,43 @@ async def test_an_error_of_the_provider_shows_no_text_of_its_sender(base: str, e
         assert (refused.status, shown in said, "555" in said) == (403, True, False), answer
 
 
+@pytest.mark.slow
+@attack("http", "Half a character (a lone surrogate) in what the provider says of somebody", "403, and no traceback")
+@pytest.mark.proves("page:sign-in-proof")
+@pytest.mark.parametrize("claims", [{"sub": "\ud800"}, {"groups": ["\ud800", "leads"]}])
+async def test_half_a_character_signs_nobody_in(
+    own: OwnProvider, eve: Browser, caplog: pytest.LogCaptureFixture, claims: Claims, answer: str
+) -> None:
+    def signed(_own: OwnProvider, said: Claims) -> str:
+        return jws.serialize_compact({"alg": "RS256", "kid": own.key.kid}, json.dumps(said), own.key)
+
+    own.claims, own.sign = claims, signed
+    refused = await eve.sign_in()
+    has_traceback = any(each.exc_info for each in caplog.records)
+    assert (refused.status, await outcome(eve), has_traceback, answer) == (403, NOBODY, False, "403, and no traceback")
+
+
+@pytest.mark.slow
+@attack("http", "An account whose name is Signoff's own, also in full width or with dots", "shown as `Account`")
+@pytest.mark.proves("page:sign-in")
+@pytest.mark.parametrize("name", ["Signoff", " SIGN OFF", "\uff33ignoff", "S.i.g.n.o.f.f."])
+async def test_nobody_is_called_signoff(own: OwnProvider, eve: Browser, name: str, answer: str) -> None:
+    own.claims = {"name": name}
+    await eve.sign_in()
+    shown = '<output id="me">Account</output>' in await (await eve.get("/")).text()
+    assert (shown, answer) == (True, "shown as `Account`")
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in")
+async def test_of_two_tabs_the_later_signs_in_and_the_other_goes_on(base: str, eve: Browser) -> None:
+    first, second = await eve.go_to_provider("/a"), await eve.go_to_provider("/b")
+    refused = await eve.come_back(first)
+    assert (refused.status, "in another tab" in alert_in(await refused.text())) == (403, True)
+    assert (await eve.come_back(second)).status == 200
+    assert (await eve.get("/enter/begin", params={"to": "/a"})).headers["Location"] == "/a"
+
+
 def leads(what: str, to: str) -> object:
     return pytest.param(to, marks=attack("http", f"Sign-in with `to=` as {what}", "the first page"), id=what)
 

@@ -160,7 +160,7 @@ class OpenIdProvider:
             groups = _groups(claims, self.groups_claim)
         except LookupError as unknown:
             raise GroupsUnknown(person, f"the claim {self.groups_claim} {unknown}") from unknown
-        "".join((subject, named, *groups)).encode()  # raises a ValueError for half a character, which no page can show
+        "".join((subject, *groups)).encode()  # raises a ValueError for half a character, which no page can show
         return replace(person, groups=tuple(f"&{group}" for group in groups))
 
     async def _client(self) -> _Client:
