@@ -274,7 +274,7 @@ def _require_may_change(agent: Agent, change: PolicyChange, origin: Origin) -> N
 
 
 async def _require_may_set(work: UnitOfWork, origin: Origin, what: str) -> None:
-    """Raise NotAllowed for who sets nothing for the channel: full members do, or the groups that change its policy alone.
+    """Raise NotAllowed for who sets nothing for the channel: full members do, or the groups that hold its policy.
 
     Else who lost a group could still raise the budget, or open a site that the group had closed.
     """
