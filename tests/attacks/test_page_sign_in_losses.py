@@ -3,14 +3,17 @@
 import asyncio
 import io
 import random
+import sqlite3
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from agent_core.model.origin import account_id
 from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
@@ -231,3 +234,27 @@ async def test_a_download_breaks_off_where_the_session_ends(own: OwnProvider, tm
             (folder / "z.txt").write_text("new")
             rest = await fetched.content.read()
     assert zipfile.is_zipfile(io.BytesIO(first + rest)) is False, answer
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in-groups")
+async def test_the_operator_ends_the_account_of_somebody_who_was_deleted(own: OwnProvider, tmp_path: Path) -> None:
+    async with (
+        page_with_accounts(own.address, tmp_path, model=writes()) as base,
+        browser(base) as one,
+        browser(base) as ben,
+    ):
+        await one.sign_in()
+        ana = one.chat()
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await ana.asks("write_to_file")
+        await one.post(f"{ana.path}/say", text="!policy approvers owner")
+        own.subject, own.claims = "sub-2", BEN
+        await ben.sign_in()
+        assert (await ben.post(f"{ana.path}/press", button=card.button("approve"))).status == 403
+        with closing(sqlite3.connect(tmp_path / "signoff.db")) as database:
+            of_ana = f"account {account_id(own.address, 'sub-1')}"
+            database.execute("UPDATE preferences SET text = '' WHERE key = ?", [of_ana])
+            database.commit()
+        assert (await ben.post(f"{ana.path}/press", button=card.button("approve"))).status == 303
+        assert "took over" in await (await ben.get(ana.path)).text()
