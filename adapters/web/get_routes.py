@@ -83,7 +83,7 @@ class GetRoutes:
         guard = self.workspace.guard
         if not guard.sign_in:
             return [web.get("/enter", self.enter)]
-        return SignInRoutes(guard.sign_in, guard.delay_wrong).routes()
+        return SignInRoutes(guard.sign_in, guard.hold_back).routes()
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
         """What waits for this person in all channels: proposals first, then paused agents."""

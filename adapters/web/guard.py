@@ -182,8 +182,12 @@ class Guard:
             raise web.HTTPUnauthorized(text=NO_KEY, headers=CHALLENGE)
 
     async def delay_wrong(self, what: str) -> None:
-        """Log a wrong key or token, and hold back the answer: one at a time, however many are guessed at once."""
+        """Log a wrong key or token, and hold back the answer."""
         logger.warning("a wrong %s was given for the page", what)
+        await self.hold_back()
+
+    async def hold_back(self) -> None:
+        """Hold back the answer to a guess: one at a time, however many are made at once."""
         async with self.wrong:
             if self.clock:
                 await self.clock.sleep(WRONG_SECONDS)

@@ -103,9 +103,9 @@ class OpenIdProvider:
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
         """The person for whom the provider gave the code; raise ProviderAway, NotTrusted or GroupsUnknown."""
-        client = await self._client()
         try:
             async with asyncio.timeout(self.seconds):
+                client = await self._client()
                 token = await client.fetch_access_token(redirect_uri, code=code, code_verifier=verifier)
                 return self._person(await self._claims(client, token, nonce))
         except (httpx2.HTTPError, TimeoutError) as away:

@@ -58,10 +58,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SignInRoutes:
-    """One handler for each step. `delay_wrong`: holds the answer to a wrong code back."""
+    """One handler for each step. `hold_back`: waits before the answer to a wrong code."""
 
     sign_in: AccountSignIn
-    delay_wrong: Callable[[str], Awaitable[None]]
+    hold_back: Callable[[], Awaitable[None]]
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -131,7 +131,7 @@ class SignInRoutes:
         except ProviderAway as away:
             raise self._away(away) from away
         except NotTrusted as wrong:
-            await self.delay_wrong("code")
+            await self.hold_back()
             raise Refused(PROVES_NOTHING.format(host), 403, str(wrong)) from wrong
         except GroupsUnknown as unknown:
             if await self.sign_in.known.need_groups():
