@@ -137,6 +137,7 @@ async def test_other_settings_take_no_agent_from_its_owner(own: OwnProvider, tmp
 # What is sent, or read, slowly
 
 
+@pytest.mark.slow
 @attack("http", "Uploading a file slowly, and losing the group that decides meanwhile", "the file is not taken")
 @pytest.mark.proves("page:sign-in-groups")
 async def test_a_file_is_taken_of_who_may_when_it_is_there(own: OwnProvider, tmp_path: Path, answer: str) -> None:
