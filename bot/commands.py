@@ -26,7 +26,7 @@ from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
 from bot.findings.mcp_clients import how_to_connect
 from bot.logs import say
-from bot.private_files import PAGE_LINK, as_served, note_place, page_key
+from bot.private_files import PAGE_LINK, as_served, note_place, page_key, write_own
 from bot.settings import Settings
 from bot.startup import (
     StartedProcess,
@@ -72,8 +72,7 @@ async def offer_browser(address: str, home: Path, keys: TextIO = sys.stdin) -> N
 def link_file(address: str, home: Path) -> Path:
     """A private file that leads to the address: other accounts can read the arguments of the browser's process."""
     file = home / PAGE_LINK
-    file.touch(mode=0o600)
-    file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n')
+    write_own(file, f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n')
     return file
 
 

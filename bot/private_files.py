@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from agent_core.errors import SettingsError
 from bot.settings import Settings
 
 UMASK = 0o077
@@ -18,7 +19,8 @@ ENV_FILE = Path(".env")
 DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
 PAGE_KEY, PAGE_LINK = "page.key", "open-page.html"  # both hold the secret in the address of the page
 PAGE_PLACE = "page.place"  # the host and the port of the process that served the page last
-OWN_NAMES = (PAGE_KEY, PAGE_LINK, "terminal_history", "workspaces", "tiktoken", "engine.lock", "*.log")
+FOREIGN_KEY = "{} is a link, or belongs to another account, so its key may be known. Remove it; a new one is made."
+OWN_NAMES = (PAGE_KEY, PAGE_LINK, PAGE_PLACE, "terminal_history", "workspaces", "tiktoken", "engine.lock", "*.log")
 # Folders that the whole machine uses. If one is the data folder, only Signoff's own files in it are closed.
 SHARED_FOLDERS = frozenset(
     map(Path, ("/", "/etc", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"))  # noqa: S108
@@ -35,27 +37,58 @@ def close_new_files() -> None:
 def page_key(home: Path) -> str:
     """The secret in the address of the page, kept in the data folder from its first use on."""
     file = home / PAGE_KEY
-    if not file.exists():
+    if not os.path.lexists(file):
         with NamedTemporaryFile("w", dir=home) as made, suppress(FileExistsError):  # of mode 600
             made.write(secrets.token_hex(16))
             made.flush()
             file.hardlink_to(made.name)
-    return file.read_text().strip()
+    try:
+        return read_own(file).strip()
+    except OSError as fault:
+        raise SettingsError("SIGNOFF_HOME", FOREIGN_KEY.format(file)) from fault
 
 
 def note_place(settings: Settings) -> None:
     """Keep where this process serves the page, which its command line may have chosen."""
-    (settings.home / PAGE_PLACE).write_text(f"{settings.host} {settings.port}\n")
+    write_own(settings.home / PAGE_PLACE, f"{settings.host} {settings.port}\n")
 
 
 def as_served(settings: Settings) -> Settings:
-    """The settings with the host and port of the process that serves the page; as they are, if none listens there."""
+    """The settings with the host and port of the process that serves the page.
+
+    As they are, if none of this machine listens there: only to an own address one connects from the same.
+    """
     try:
-        host, port = (settings.home / PAGE_PLACE).read_text().split()
-        socket.create_connection((host, int(port)), timeout=1).close()
+        host, port = read_own(settings.home / PAGE_PLACE).split()
+        with socket.create_connection((host, int(port)), timeout=1) as made:
+            is_here = made.getsockname()[0] == made.getpeername()[0]
     except (OSError, ValueError):
         return settings
-    return settings.model_copy(update={"host": host, "port": int(port)})
+    return settings.model_copy(update={"host": host, "port": int(port)}) if is_here else settings
+
+
+def read_own(file: Path) -> str:
+    """The text of a regular file of this account, or of the owner of its folder; raise OSError for any other.
+
+    In a folder that others share, such as /tmp, they could lay a file there, or a link or a pipe in its place.
+    """
+    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(opened, encoding="utf-8") as own:
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
+            raise PermissionError(f"{file} is of another account, or no file")
+        return own.read()
+
+
+def write_own(file: Path, text: str) -> None:
+    """Put a file of mode 600 in this place, whatever was there; log it where another account's file stays there."""
+    with NamedTemporaryFile("w", dir=file.parent, delete=False) as made:
+        made.write(text)
+    try:
+        Path(made.name).replace(file)
+    except OSError:
+        Path(made.name).unlink()
+        logger.warning("another account's file is in the way: remove it", extra={"path": str(file)})
 
 
 def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:

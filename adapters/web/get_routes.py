@@ -49,12 +49,11 @@ class GetRoutes:
     workspace: WebContext
 
     def routes(self) -> list[web.RouteDef | web.StaticDef]:
-        guard = self.workspace.guard
         return [
             web.get("/", self.list_waiting),
             web.get(APPROVE, redirect_home),
             web.get(STOP_ALL, redirect_home),
-            *(SignInRoutes(sign_in).routes() if (sign_in := guard.sign_in) else [web.get("/enter", self.enter)]),
+            *self._ways_in(),
             web.get("/events", self.events),
             web.get("/theme", redirect_home),
             web.get(SIGN_OUT, redirect_home),
@@ -79,6 +78,12 @@ class GetRoutes:
             *OperationsPage(self.workspace).routes(),
             *PromptPage(self.workspace).get_routes(),
         ]
+
+    def _ways_in(self) -> list[web.RouteDef]:
+        guard = self.workspace.guard
+        if not guard.sign_in:
+            return [web.get("/enter", self.enter)]
+        return SignInRoutes(guard.sign_in, guard.hold_back).routes()
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
         """What waits for this person in all channels: proposals first, then paused agents."""

@@ -23,6 +23,7 @@ from aiohttp.typedefs import Middleware
 
 from adapters.web.fault_page import fault_page
 from adapters.web.identity import (
+    ADMITTED,
     CHECK_AGAIN,
     COOKIE_SECONDS,
     VISITOR,
@@ -32,7 +33,7 @@ from adapters.web.identity import (
     texts_of,
     visitor_in,
 )
-from adapters.web.requests import form_of
+from adapters.web.requests import close_sent, form_of
 from adapters.web.sign_in.sessions import ENTER, OPEN_TO_STRANGERS, AccountSignIn
 from adapters.web.urls import LOOPBACK, host_name, is_ip_address, local_path, origin_host
 from agent_core.errors import DatabaseAway, InvalidInput
@@ -43,7 +44,6 @@ from agent_core.text.own_commands import command_text
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)
 
-ADMITTED = web.RequestKey("admitted", bool)
 STATIC_FILES = "/static/"
 OPEN_PATHS = (ENTER, STATIC_FILES)
 SIGN_OUT = "/sign-out"
@@ -124,7 +124,10 @@ class Guard:
             if not self._is_open(request):
                 await self._admit(request)
                 request[ADMITTED] = True
-            return await handler(request)
+            try:
+                return await handler(request)
+            finally:
+                close_sent(request)
 
         return guard
 
@@ -180,8 +183,12 @@ class Guard:
             raise web.HTTPUnauthorized(text=NO_KEY, headers=CHALLENGE)
 
     async def delay_wrong(self, request: web.Request, what: str) -> None:
-        """Log a wrong key or token, and hold back the answer: one at a time, however many are guessed at once."""
+        """Log a wrong key or token, and hold back the answer."""
         logger.warning("a wrong %s was given for %s", what, self.guarded, extra={"address": request.remote})
+        await self.hold_back()
+
+    async def hold_back(self) -> None:
+        """Hold back the answer to a guess: one at a time, however many are made at once."""
         async with self.wrong:
             if self.clock:
                 await self.clock.sleep(WRONG_SECONDS)

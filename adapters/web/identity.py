@@ -8,6 +8,7 @@ accounts, their sessions (`adapters/web/sign_in`) take the place of it.
 import re
 import secrets
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -15,7 +16,7 @@ from typing import Literal
 from aiohttp import web
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-from agent_core.model.origin import Actor
+from agent_core.model.origin import SIGNOFF, Actor
 
 WORKSPACE = "local"
 MAX_NAME_CHARACTERS = 40
@@ -41,6 +42,7 @@ class Visitor:
 
 
 VISITOR = web.RequestKey("visitor", Visitor)
+ADMITTED = web.RequestKey("admitted", bool)
 CHECK_AGAIN: web.RequestKey[Callable[[], Awaitable[Visitor]]] = web.RequestKey("check again")
 
 
@@ -133,6 +135,7 @@ def is_sent_by_script(request: web.Request) -> bool:
 
 
 def renamed(person: Actor, name: str) -> Actor:
-    """The person with a new name without special characters; unchanged if no characters are left."""
+    """The person with a new name without special characters; unchanged if nothing is left, or Signoff's own name."""
     tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:MAX_NAME_CHARACTERS].strip()
-    return replace(person, display=tidy or person.display)
+    read = re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", tidy)).casefold()
+    return person if read in ("", SIGNOFF.display.casefold()) else replace(person, display=tidy)

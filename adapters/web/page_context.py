@@ -16,7 +16,7 @@ from adapters.typed.agent_templates import AgentTemplates, load_templates
 from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
-from adapters.web.guard import ADMITTED, Guard, Handler
+from adapters.web.guard import Guard, Handler
 from adapters.web.inbox.recent_approvals import RecentApprovals
 from adapters.web.pages.card_html import CardHtml
 from adapters.web.render import page
@@ -213,7 +213,7 @@ class WebContext:
             is_lost = isinstance(error, web.HTTPException)
             said = f"There is no page at {request.path[:MAX_SHOWN_PATH]}." if is_lost else str(error)
             status = 404 if is_lost else _status(error)
-            if not request.get(ADMITTED):  # a stranger gets neither the frame of the page nor a cookie
+            if not request.get(identity.ADMITTED):  # a stranger gets neither the frame of the page nor a cookie
                 return web.Response(text=f"{said}\n", status=status)
             return await self.turn_away(request, said, status, "" if is_lost else typed_text(read_form(request)))
 

@@ -188,9 +188,8 @@ class PostRoutes:
 
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
         """Show the form for a new agent, filled in from an ai_settings.yaml; no agent is created yet."""
-        self.workspace.own(request)
         try:
-            form, file = await form_of(request), await upload_of(request, "file")
+            form, file, _ = await form_of(request), await upload_of(request, "file"), self.workspace.own(request)
             text, name = (file.text, file.name) if file else (form.get("settings", ""), FILENAME)
             filled, problems = fields_from_settings(text, name)
         except InvalidInput as error:

@@ -11,7 +11,7 @@ from yarl import query_to_pairs
 from adapters.http_body import read_body, receive_within
 from adapters.screens.ui_text import media_type
 from adapters.typed.form_values import FormValues
-from adapters.web.identity import CHECK_AGAIN, VISITOR
+from adapters.web.identity import ADMITTED, CHECK_AGAIN, VISITOR
 from agent_core.errors import DatabaseAway, InvalidInput, NotPossible
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
@@ -33,8 +33,7 @@ class SentFile:
     field: web.FileField
 
     def read(self) -> bytes:
-        with self.field.file as content:
-            return content.read()
+        return self.field.file.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +119,13 @@ def read_form(request: web.Request) -> FormValues:
     return {name: sent[name] for name in sent if isinstance(sent[name], str)}
 
 
+def close_sent(request: web.Request) -> None:
+    """Close the uploaded files, also those that nobody has read."""
+    for each in request.get(FORM_FIELDS, NO_FIELDS).values():
+        if isinstance(each, web.FileField):
+            each.file.close()
+
+
 def redirect_to(path: str) -> web.Response:
     """A redirect (303) to another page."""
     return web.Response(status=303, headers={"Location": path})
@@ -157,20 +163,26 @@ async def _read_sent(request: web.Request, max_bytes: int = 0) -> MultiMapping[A
             async with receive_within(request):
                 request[FORM_FIELDS] = await _post_within(request, max_bytes or request.client_max_size)
         except web.HTTPRequestEntityTooLarge as large:
+            await _check_again(request)
             most = (max_bytes or request.client_max_size) // 2**20
             raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was saved."}) from large
         except (ValueError, LookupError) as broken:  # LookupError: an unknown character set
+            await _check_again(request)
             raise InvalidInput({"file": "The form could not be read, so nothing was saved."}) from broken
         await _check_again(request)
     return request[FORM_FIELDS]
 
 
 async def _check_again(request: web.Request) -> None:
-    """Take the rights of the moment at which the form was there: reading it may take half a minute."""
-    if CHECK_AGAIN not in request or not (before := request[VISITOR]).session:
+    """Take the rights of the moment at which the form was there: reading it may take half a minute.
+
+    Who signed out meanwhile is answered as a stranger.
+    """
+    if CHECK_AGAIN not in request or not (before := request[VISITOR]).has_entered:
         return
     request[VISITOR] = now = await request[CHECK_AGAIN]()
-    if now.session != before.session:
+    if now.ended_by != before.ended_by:
+        request[ADMITTED] = False
         raise NotPossible("Your session ended while this was sent, so nothing was done. Sign in again.")
 
 

@@ -146,10 +146,16 @@ def passwords(url: str) -> tuple[str, ...]:
 
 
 def names(given: object) -> object:
-    """The names in a text with commas between them; what is no text is returned as it is."""
+    """The names in a text with commas between them; what is no text is returned as it is.
+
+    Raise ValueError for commas alone: a list that was meant to narrow something would narrow nothing.
+    """
     if not isinstance(given, str):
         return given
-    return tuple(name for name in (part.strip() for part in given.split(",")) if name)
+    found = tuple(name for name in (part.strip() for part in given.split(",")) if name)
+    if given.strip() and not found:
+        raise ValueError("it has commas and no names")
+    return found
 
 
 def _lower(given: object) -> object:

@@ -24,8 +24,8 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.think_step import ThinkStep
 from agent_core.loop.thread_presenter import ThreadPresenter
-from agent_core.loop.transitions import end_run, finish, pause, run_due, why_helper_ends, why_run_ends
-from agent_core.loop.turn_context import load_turn_context
+from agent_core.loop.transitions import end_run, finish, pause, pause_schedule, run_due, why_helper_ends, why_run_ends
+from agent_core.loop.turn_context import has_lost_right, load_turn_context
 from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
@@ -166,10 +166,13 @@ class AgentLoop:
             return await self._follow_run(claim, agent)
         if agent.schedule is None or not (agent.schedule.is_due(now) or why_run_ends(agent)):
             return agent
+        is_barred = agent.schedule.is_due(now) and await has_lost_right(claim.surface, agent, agent.schedule.by)
 
         async def act(work: UnitOfWork, present: Agent) -> Outcome:
             if why := why_run_ends(present):
                 return end_run(present, why, await work.notes.list_waiting(present), now)
+            if is_barred and present.schedule == agent.schedule:
+                return pause_schedule(present, now)
             return run_due(present, now, self.most_late)
 
         return (await claim.save_and_present(act)).agent

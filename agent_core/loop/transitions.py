@@ -339,6 +339,17 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
     return Outcome(agent=replace(agent, schedule=told), notices=(Notice.to(agent, "waiting", text, now),))
 
 
+def pause_schedule(agent: Agent, now: datetime) -> Outcome:
+    """The schedule waits for somebody who may decide, as who set it may not any more."""
+    if (schedule := agent.schedule) is None:
+        return Outcome(agent=agent)
+    text = (
+        f"{schedule.by}, who set the schedule, may not decide here any more, so it is paused: !schedule resume goes on."
+    )
+    paused = replace(agent, schedule=replace(schedule, next_at=None))
+    return Outcome(agent=paused, notices=(Notice.to(agent, "waiting", text, now),))
+
+
 def why_run_ends(agent: Agent) -> str:
     """Which limit of its schedule the open run has reached, once no command of it is open; "" for none."""
     schedule = agent.schedule

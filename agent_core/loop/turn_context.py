@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_core.errors import DatabaseAway, PersonError, SurfaceError
+from agent_core.errors import DatabaseAway, NotFound, PersonError, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.channel_settings import ALL_ON, ToolSwitches
 from agent_core.model.decision import Approve
@@ -12,6 +12,7 @@ from agent_core.model.note import Note
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.oversight.evaluation import Granters
+from agent_core.oversight.policy import may_decide
 from agent_core.oversight.repetition import LOOKBACK_TURNS, find_repetition
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.surface import ChatSurface
@@ -90,14 +91,26 @@ async def look_up_granters(surface: ChatSurface, agent: Agent, command: str) -> 
 async def look_up_approvers(surface: ChatSurface, agent: Agent, turn: Turn) -> dict[str, Actor | None]:
     """Who approved a turn, by id, as the platform knows them now; nobody where it need not be asked once more.
 
-    It is asked where two people approved, the policy names people and groups, or a permission let the command run.
+    It is asked where two people approved, the policy names people and groups, a permission let the command run, or
+    somebody approved who signed in to the page and may have been barred since.
     """
     last = turn.approvals[-1].decision if turn.approvals else None
     is_unasked = isinstance(last, Approve) and bool(last.under)
-    if not (turn.needs_two or agent.channel_policy.groups or is_unasked):
-        return {}
     by = {approval.by.id: approval.by for approval in turn.approvals}
+    signed_in = any(each.signed_in for each in by.values())
+    if not (turn.needs_two or agent.channel_policy.groups or is_unasked or signed_in):
+        return {}
     return {person: await look_up(surface, agent, each) for person, each in by.items()}
+
+
+async def has_lost_right(surface: ChatSurface, agent: Agent, person: Actor) -> bool:
+    """Whether somebody who signed in to the page may not decide for the agent now; False if there is no answer."""
+    try:
+        return person.signed_in and not may_decide(agent, await surface.actor(agent.channel, person))
+    except NotFound:
+        return True
+    except (PersonError, SurfaceError, DatabaseAway, TimeoutError):
+        return False
 
 
 async def look_up(surface: ChatSurface, agent: Agent, person: Actor) -> Actor | None:

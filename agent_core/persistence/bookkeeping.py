@@ -9,7 +9,7 @@ from sqlalchemy import text as sql
 
 from agent_core.model.draft import MAX_FORMS, MAX_FORMS_OF_PERSON, FormDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.origin import ChannelScope, Installation, InstalledOn
+from agent_core.model.origin import ChannelScope, Installation, InstalledOn, SurfaceName
 from agent_core.model.records.deletion import Deletion
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import AnyText, deletions, deliveries, form_drafts, installations, preferences
@@ -24,6 +24,9 @@ _PREFERENCE = select(preferences.c.text).where(
 _PREFIXED = select(preferences.c.key, preferences.c.text).where(
     preferences.c.channel == bindparam("in_channel"),
     func.substr(preferences.c.key, 1, bindparam("length", type_=Integer)) == bindparam("prefix", type_=AnyText),
+)
+_OF_KEY = select(preferences.c.text).where(
+    preferences.c.key == bindparam("under"), preferences.c.channel.startswith(bindparam("prefix", type_=AnyText))
 )
 _ADD_PREFERENCE = insert(preferences)
 _EXCHANGE_PREFERENCE = update(preferences).where(
@@ -65,6 +68,10 @@ class SqlPreferences(SqlRepository):
     async def list_by_prefix(self, channel: ChannelScope, prefix: str) -> Mapping[str, str]:
         values = {"in_channel": channel.key, "prefix": prefix, "length": len(prefix)}
         return {str(row.key): str(row.text) for row in await self._buffer.rows(_PREFIXED, values)}
+
+    async def list_by_key(self, key: str, surface: SurfaceName) -> tuple[str, ...]:
+        rows = await self._buffer.rows(_OF_KEY, {"under": key, "prefix": f"{surface}/"})
+        return tuple(str(row.text) for row in rows)
 
     def add(self, channel: ChannelScope, key: str, text: str) -> None:
         self._buffer.queue(_ADD_PREFERENCE, {"channel": channel.key, "key": key, "text": text})

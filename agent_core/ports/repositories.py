@@ -421,6 +421,9 @@ class Preferences(Protocol):
     async def list_by_prefix(self, channel: ChannelScope, prefix: str) -> Mapping[str, str]:
         """The texts of the channel's keys that begin with `prefix`, by key."""
 
+    async def list_by_key(self, key: str, surface: SurfaceName) -> tuple[str, ...]:
+        """The texts of a key in all channels of a surface."""
+
     def add(self, channel: ChannelScope, key: str, text: str) -> None:
         """Save the first text of a key; the commit raises Conflict if it has one."""
 

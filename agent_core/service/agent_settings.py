@@ -44,6 +44,7 @@ from agent_core.service.creating.creation import require_rehearsed
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below
+from agent_core.text.lines import listed
 
 MAX_BUDGET_USD = 1_000_000_000
 BUDGET_RAISED = "The budget was raised. Resume goes on."
@@ -150,10 +151,10 @@ class AgentSettings(TransactionalService):
         self.waker.wake(work, agent.id)
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
-        """Set the budget that all agents of the channel share; raise NotAllowed unless a full member asks."""
+        """Set the budget that all agents of the channel share; raise NotAllowed for who may not."""
 
         async def act(work: UnitOfWork) -> Budget:
-            _require_member(origin, "set budgets here")
+            await _require_may_set(work, origin, "set budgets here")
             _require_usable_limit(limit)
             budget = await work.budgets.of(origin.channel)
             if not await self.is_repeated(work, origin):
@@ -168,10 +169,10 @@ class AgentSettings(TransactionalService):
             return await work.budgets.of(channel)
 
     async def set_sites(self, sites: Sites, origin: Origin) -> Sites:
-        """Set which web sites the channel's agents may reach; raise NotAllowed unless a full member asks."""
+        """Set which web sites the channel's agents may reach; raise NotAllowed for who may not."""
 
         async def act(work: UnitOfWork) -> Sites:
-            _require_member(origin, "set sites here")
+            await _require_may_set(work, origin, "set sites here")
             if not await self.is_repeated(work, origin):
                 before = await work.preferences.get(origin.channel, SITES_KEY)
                 work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites, before))
@@ -232,14 +233,14 @@ class AgentSettings(TransactionalService):
     async def set_tools(
         self, change: Callable[[ToolSwitches], ToolSwitches], origin: Origin, detail: str
     ) -> ToolSwitches:
-        """Change which tools the channel's agents may use; raise NotAllowed unless a full member asks.
+        """Change which tools the channel's agents may use; raise NotAllowed for who may not.
 
         Agents see it when they next think. Those that wait for people are woken, since their open cards may be of a
         tool that is off now: such a card is shown anew.
         """
 
         async def act(work: UnitOfWork) -> ToolSwitches:
-            _require_member(origin, "switch tools here")
+            await _require_may_set(work, origin, "switch tools here")
             for each in await work.agents.of(origin.channel):
                 if each.status == Awaiting():
                     self.waker.wake(work, each.id)
@@ -272,9 +273,16 @@ def _require_may_change(agent: Agent, change: PolicyChange, origin: Origin) -> N
         raise InvalidInput({"approvers": f"Who may approve: {agent.owner}, who made it, is a guest and may not."})
 
 
-def _require_member(origin: Origin, what: str) -> None:
+async def _require_may_set(work: UnitOfWork, origin: Origin, what: str) -> None:
+    """Raise NotAllowed for who sets nothing for the channel: full members do, or the groups that hold its policy.
+
+    Else who lost a group could still raise the budget, or open a site that the group had closed.
+    """
     if origin.by.kind != "member":
         raise NotAllowed(f"{what}: a full member of the channel does.")
+    policy = parse_channel_policy(await work.preferences.get(origin.channel, POLICY_KEY))
+    if policy.is_left_to_groups(origin.by) and not policy.may_change(origin.by):
+        raise NotAllowed(f"{what}: {listed(map(str, policy.managers or policy.approvers))} may.")
 
 
 def _require_usable_limit(limit: Decimal | None) -> None:

@@ -10,7 +10,7 @@ from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.channel_settings import PREFERENCE, QuietHours, parse_reminder_settings
 from agent_core.model.ids import AgentId
-from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.schedule import DEFAULT_TURNS, MAX_TURNS, Schedule, cron_of, next_times
 from agent_core.oversight.policy import require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
@@ -95,7 +95,7 @@ class AgentSchedules(TransactionalService):
                 raise NotPossible(f"{agent.name} has no schedule.")
             if verb == "now":
                 return self._begin(work, agent, origin)
-            changed = _changed(agent.schedule, verb, self.clock.now())
+            changed = _changed(agent.schedule, verb, origin.by, self.clock.now())
             ends = changed is None and agent.schedule.open and not agent.is_at_rest
             still = f" Run {agent.schedule.runs} goes on, without limits of its own." if ends else ""
             self.announce(work, agent, "changed", f"{origin.by} {SAID[verb]}.{still}")
@@ -155,7 +155,7 @@ def _require_may_schedule(agent: Agent, origin: Origin) -> None:
         raise NotPossible(f"{agent.name} is archived and does nothing. Resume brings it back.")
 
 
-def _changed(schedule: Schedule, verb: Verb, now: datetime) -> Schedule | None:
+def _changed(schedule: Schedule, verb: Verb, by: Actor, now: datetime) -> Schedule | None:
     match verb:
         case "pause" if schedule.next_at is None:
             raise NotPossible("The schedule is paused already.")
@@ -164,6 +164,6 @@ def _changed(schedule: Schedule, verb: Verb, now: datetime) -> Schedule | None:
         case "pause":
             return replace(schedule, next_at=None)
         case "resume":
-            return schedule.from_now(now)
+            return replace(schedule.from_now(now), by=by)
         case _:
             return None

@@ -158,7 +158,8 @@ def _two_people(settings: Settings) -> tuple[Finding, ...]:
 
 def _web(settings: Settings) -> Finding:
     token = "for everyone with WEB_TOKEN" if settings.web_token else "for this machine only, by the key in its address"
-    whom = f"for people with an account at {settings.oidc_issuer}" if settings.oidc_issuer else token
+    members = f"in one of these groups: {', '.join(settings.oidc_groups)}" if settings.oidc_groups else "all of them"
+    whom = f"for people with an account at {settings.oidc_issuer}, {members}" if settings.oidc_issuer else token
     variable = "HOST, PORT, OIDC_ISSUER" if settings.oidc_issuer else "HOST, PORT, WEB_TOKEN"
     return Finding(name="web", state="on", why=f"{settings.address}, {whom}", variable=variable)
 

@@ -218,6 +218,19 @@ def test_what_a_listener_fails_at_is_told_in_one_place(shipped: Sequence[Source]
     assert anything == {*listeners, "adapters/mcp/server.py"}
 
 
+def test_the_page_asks_for_rights_after_it_has_read_the_form(shipped: Sequence[Source]) -> None:
+    early = []
+    for source in shipped:
+        for node in source.nodes if source.path.parts[:2] == ("adapters", "web") else ():
+            if isinstance(node, ast.AsyncFunctionDef):
+                calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+                at = {ast.unparse(each.func).rpartition(".")[2]: (each.lineno, each.col_offset) for each in calls}
+                read = [at[name] for name in ("form_of", "upload_of", "uploads_of") if name in at]
+                asked = [at[name] for name in ("own", "origin", "person_of", "visitor_of") if name in at]
+                early += [f"{source.path}:{node.name}"] if read and asked and min(asked) < max(read) else []
+    assert early == []
+
+
 def test_no_shipped_file_is_longer_than_500_lines() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in sources(*SHIPPED)}
     assert {path: length for path, length in lengths.items() if length > 500} == {}

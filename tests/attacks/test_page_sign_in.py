@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64encode
 
 from adapters.screens.ui_text import AWAY
+from adapters.web.guard import WRONG_SECONDS
 from adapters.web.sign_in.sessions import SESSION_SECONDS
 from adapters.web.surface import WebSurface
 from agent_core.errors import NotFound
@@ -233,7 +235,7 @@ async def test_a_way_back_leads_back_once(own: OwnProvider, base: str, eve: Brow
         one = Browser(base, copied)
         assert (await one.come_back(eve.way_back)).status == 403
         assert await outcome(one) == answer
-    assert own.asked.count("/token") == 2
+    assert own.asked.count("/token") == 1
 
 
 @pytest.mark.slow
@@ -259,6 +261,43 @@ async def test_an_error_of_the_provider_shows_no_text_of_its_sender(base: str, e
         refused = await eve.come_back(f"{base}/enter/callback?{given}")
         said = alert_in(await refused.text())
         assert (refused.status, shown in said, "555" in said) == (403, True, False), answer
+
+
+@pytest.mark.slow
+@attack("http", "Half a character (a lone surrogate) in what the provider says of somebody", "403, and no traceback")
+@pytest.mark.proves("page:sign-in-proof")
+@pytest.mark.parametrize("claims", [{"sub": "\ud800"}, {"groups": ["\ud800", "leads"]}])
+async def test_half_a_character_signs_nobody_in(
+    own: OwnProvider, eve: Browser, caplog: pytest.LogCaptureFixture, claims: Claims, answer: str
+) -> None:
+    def signed(_own: OwnProvider, said: Claims) -> str:
+        return jws.serialize_compact({"alg": "RS256", "kid": own.key.kid}, json.dumps(said), own.key)
+
+    own.claims, own.sign = claims, signed
+    refused = await eve.sign_in()
+    has_traceback = any(each.exc_info for each in caplog.records)
+    assert (refused.status, await outcome(eve), has_traceback, answer) == (403, NOBODY, False, "403, and no traceback")
+
+
+@pytest.mark.slow
+@attack("http", "An account whose name is Signoff's own, also in full width or with dots", "shown as `Account`")
+@pytest.mark.proves("page:sign-in")
+@pytest.mark.parametrize("name", ["Signoff", " SIGN OFF", "\uff33ignoff", "S.i.g.n.o.f.f."])
+async def test_nobody_is_called_signoff(own: OwnProvider, eve: Browser, name: str, answer: str) -> None:
+    own.claims = {"name": name}
+    await eve.sign_in()
+    shown = '<output id="me">Account</output>' in await (await eve.get("/")).text()
+    assert (shown, answer) == (True, "shown as `Account`")
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in")
+async def test_of_two_tabs_the_later_signs_in_and_the_other_goes_on(base: str, eve: Browser) -> None:
+    first, second = await eve.go_to_provider("/a"), await eve.go_to_provider("/b")
+    refused = await eve.come_back(first)
+    assert (refused.status, "in another tab" in alert_in(await refused.text())) == (403, True)
+    assert (await eve.come_back(second)).status == 200
+    assert (await eve.get("/enter/begin", params={"to": "/a"})).headers["Location"] == "/a"
 
 
 def leads(what: str, to: str) -> object:
@@ -704,6 +743,57 @@ async def test_an_answer_that_cannot_be_read_signs_nobody_in(said: str, own: Own
         own.metadata = {"token_endpoint": f"{broken}/"}
         refused = await eve.sign_in()
         assert (refused.status, await outcome(eve)) == (403, NOBODY)
+
+
+@pytest.mark.slow
+@attack("http", "Having the provider asked about one made-up code after the other", "once for each attempt, slowly")
+@pytest.mark.proves("page:sign-in-proof")
+async def test_a_stranger_does_not_set_signoff_on_the_provider(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    clock = FakeClock()
+    async with page_with_accounts(own.address, tmp_path, guard_clock=clock) as base, browser(base) as eve:
+        begun = clock.now()
+        state = query_of(await eve.begin())["state"]
+        attempt = {"Cookie": f"signoff_attempt={eve.cookies['signoff_attempt']}"}
+        back = [f"/enter/callback?{urlencode({'code': f'x{number}', 'state': state})}" for number in range(3)]
+        async with asyncio.TaskGroup() as tasks:
+            for address in back:
+                tasks.create_task(eve.get(address, headers=attempt))
+            await clock.until_sleeping()
+            clock.advance(WRONG_SECONDS)
+        assert (own.asked.count("/token"), clock.now() > begun, answer) == (1, True, "once for each attempt, slowly")
+
+
+@pytest.mark.slow
+@attack("http", "A provider that answers without end, byte by byte or all at once", "it counts as away")
+@pytest.mark.proves("page:sign-in-proof")
+@pytest.mark.parametrize("piece", [b" ", b" " * 100_000])
+@pytest.mark.parametrize("endpoint", ["/.well-known/openid-configuration", "/token", "/keys"])
+async def test_an_endless_answer_of_the_provider_ends(
+    own: OwnProvider, tmp_path: Path, piece: bytes, endpoint: str, answer: str
+) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        endless = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await endless.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await endless.write(piece)
+        return endless
+
+    app = web.Application()
+    app.router.add_route("*", endpoint, drip)
+    async with serving(app) as dripping:
+        own.metadata = {"token_endpoint": f"{dripping}/token"} if endpoint == "/token" else {}
+        own.metadata |= {"jwks_uri": f"{dripping}/keys"} if endpoint == "/keys" else {}
+        issuer = dripping if endpoint.startswith("/.well") else own.address
+        async with page_with_accounts(issuer, tmp_path, seconds=1.0) as base, browser(base) as eve:
+            refused = await eve.get("/enter/begin")
+            if refused.status == 303:
+                refused = await eve.sign_in()
+            assert (refused.status, "does not answer" in await refused.text(), answer) == (
+                503,
+                True,
+                "it counts as away",
+            )
 
 
 @pytest.mark.parametrize(

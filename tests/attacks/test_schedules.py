@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.ids import AgentId
-from agent_core.model.origin import ChannelScope
+from agent_core.model.origin import Actor, ChannelScope, account_id
 from agent_core.model.schedule import Schedule
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
@@ -71,6 +72,37 @@ async def test_a_death_at_the_begin_doubles_no_run(answer: str) -> None:
         await require_one_run(process(SUNDAY, saved, surface, WRITE), agent)
         lasted = not dying.is_dead
     assert (lasted, answer) == (True, "one run")  # the last cases die nowhere
+
+
+class Door(RecordingSurface):
+    """A page at which somebody may come in no more."""
+
+    barred = ""
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        if person.id == self.barred:
+            raise NotFound("person", person.id)
+        return person
+
+
+@attack(
+    "approval", "A schedule of somebody of the page who has lost the right since", "paused when it is due, and said"
+)
+@pytest.mark.proves("page:sign-in-groups")
+async def test_a_schedule_does_not_outlive_the_right_of_who_set_it(answer: str) -> None:
+    surface, saved = Door(), TemporaryDatabase()
+    agent, stage = await finished(saved, surface), process(SATURDAY, saved, surface, WRITE)
+    person = Actor(id=account_id("https://id.example", "ben"), display="ben", workspace="local")
+    daily = WantedSchedule(when="every day at 9:00", zone="UTC")
+    await stage.service.schedules.set(agent.id, daily, stage.origin(person))
+    surface.barred = person.id
+    agent = await at(stage, agent, "2027-03-28 09:00")
+    assert agent.schedule
+    assert (agent.schedule.next_at, agent.schedule.runs, answer) == (None, 0, "paused when it is due, and said")
+    assert "@ben, who set the schedule, may not decide here any more" in stage.shown.notices[-1].text
+    await stage.service.schedules.act(agent.id, "resume", stage.origin())
+    await at(stage, agent, "2027-03-29 09:00")
+    assert stage.shown.notices[-1].text == "Run 1 · Monday 9:00 UTC"
 
 
 @pytest.mark.slow

@@ -317,6 +317,7 @@ async def test_preferences_are_listed_by_how_their_keys_begin(database: Database
     async with database.begin() as work:
         assert await work.preferences.list_by_prefix(CHANNEL, "notify") == {"notify": "all", "notify/U1": "on"}
         assert await work.preferences.list_by_prefix(CHANNEL, "n%") == {"n%": "x"}
+        assert await work.preferences.list_by_key("notify", "slack") == ("none",)
 
 
 async def test_pages_of_the_log_come_newest_first_within_their_channel(database: Database) -> None:

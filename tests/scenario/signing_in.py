@@ -13,7 +13,7 @@ from aiohttp import ClientResponse, ClientSession, CookieJar
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from adapters.web.guard import cookie_secret
-from adapters.web.sign_in.provider import OpenIdProvider
+from adapters.web.sign_in.provider import TIMEOUT_SECONDS, OpenIdProvider
 from adapters.web.sign_in.sessions import AccountSignIn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
@@ -37,13 +37,18 @@ async def page_with_accounts(
     groups: tuple[str, ...] = (),
     clock: Clock | None = None,
     public_url: str = "",
+    seconds: float = TIMEOUT_SECONDS,
     **options: Any,
 ) -> AsyncIterator[str]:
-    """The address of a page on which people sign in at this provider; `clock`: as the sign-in has it."""
+    """The address of a page on which people sign in at this provider; `clock`: as the sign-in has it, as `seconds`."""
 
     def sign_in(database: SqlDatabase) -> AccountSignIn:
         provider = OpenIdProvider(
-            issuer=issuer, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, clock=clock or SystemClock()
+            issuer=issuer,
+            client_id=CLIENT_ID,
+            client_secret=CLIENT_SECRET,
+            clock=clock or SystemClock(),
+            seconds=seconds,
         )
         return AccountSignIn(
             provider=provider,

@@ -20,6 +20,7 @@ from adapters.web.requests import (
     download_headers,
     form_of,
     is_own,
+    is_still_admitted,
     redirect_to_parent,
     uploads_of,
 )
@@ -90,13 +91,15 @@ class FilePages:
         return download(data, path.rpartition("/")[2])
 
     async def download_all(self, request: web.Request) -> web.StreamResponse:
-        """All files as one zip, which is made while it is sent."""
+        """All files as one zip, which is made while it is sent; it breaks off where the session ends."""
         agent, pieces = await self.workspace.views.agent_files.archive(channel_of(request), agent_id_of(request))
         response = web.StreamResponse(headers=download_headers(f"{agent.name}.zip"))
         response.content_type = "application/zip"
         await response.prepare(request)
         try:
             async for piece in pieces:
+                if not await is_still_admitted(request):
+                    return response
                 await response.write(piece)
         except ClientConnectionResetError:
             return response
@@ -105,8 +108,9 @@ class FilePages:
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         """Put files into the agent's workspace and tell the agent; of those that are refused, say why of each."""
-        origin, refused, number = self.workspace.own(request), list[str](), 0
-        for file in await uploads_of(request, "file", MAX_FORM_BYTES):
+        files, origin = await uploads_of(request, "file", MAX_FORM_BYTES), self.workspace.own(request)
+        refused, number = list[str](), 0
+        for file in files:
             number += 1
             try:
                 await self.workspace.uploads.receive(agent_id_of(request), file.name, file.read(), origin)

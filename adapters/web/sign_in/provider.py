@@ -3,9 +3,10 @@
 The code flow of OpenID Connect with PKCE, state and nonce. Of what it sends, name and groups are kept.
 """
 
+import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from authlib.integrations.httpx_client import AsyncOAuth2Client
 from joserfc.errors import ClaimError, JoseError
 
 from adapters.web.identity import SKEW_SECONDS, WORKSPACE, renamed
-from adapters.web.sign_in.sessions import NotTrusted, ProviderAway, SignInAttempt
+from adapters.web.sign_in.sessions import GroupsUnknown, NotTrusted, ProviderAway, SignInAttempt
 from adapters.web.urls import is_private
 from agent_core.model.origin import Actor, account_id
 from agent_core.ports.clock import Clock
@@ -31,9 +32,35 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OTHER_ENDPOINTS = ("userinfo_endpoint", "end_session_endpoint")
 SIGNING = "id_token_signing_alg_values_supported"
-TIMEOUT_SECONDS = 10.0
+TIMEOUT_SECONDS, MAX_BYTES = 10.0, 1_000_000  # for all that is asked at once, and of each answer
 MAX_AGE = timedelta(hours=1)  # of what the provider says of itself, and so of a signing key that it gave up
 MAX_GROUPS, MAX_GROUP_CHARACTERS, MAX_SUBJECT_CHARACTERS = 200, 200, 255
+
+
+@dataclass(frozen=True, slots=True)
+class _Limited(httpx2.AsyncByteStream):
+    """The body of an answer, of at most MAX_BYTES."""
+
+    body: httpx2.AsyncByteStream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for piece in self.body:
+            received += len(piece)
+            if received > MAX_BYTES:
+                raise httpx2.ReadError("the answer is too long")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self.body.aclose()
+
+
+async def _limit(answer: httpx2.Response) -> None:
+    if isinstance(answer.stream, httpx2.AsyncByteStream):
+        answer.stream = _Limited(answer.stream)
+
+
+HOOKS = {"response": [_limit]}
 
 
 class _Client(AsyncOAuth2Mixin, AsyncOpenIDMixin, BaseApp):  # type: ignore[misc]  # Authlib has no types
@@ -44,13 +71,17 @@ class _Client(AsyncOAuth2Mixin, AsyncOpenIDMixin, BaseApp):  # type: ignore[misc
 
 @dataclass(slots=True, kw_only=True)
 class OpenIdProvider:
-    """The provider at `issuer`, at which Signoff is registered. `groups_claim`: where it names a person's groups."""
+    """The provider at `issuer`, at which Signoff is registered. `groups_claim`: where it names a person's groups.
+
+    `seconds`: in which it must answer.
+    """
 
     issuer: str
     client_id: str
     client_secret: str = field(repr=False)
     clock: Clock
     groups_claim: str = "groups"
+    seconds: float = TIMEOUT_SECONDS
     known: tuple[datetime, _Client] | None = field(default=None, repr=False)
 
     @property
@@ -71,16 +102,16 @@ class OpenIdProvider:
         )
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
-        """The person for whom the provider gave the code; raise ProviderAway or NotTrusted."""
-        client = await self._client()
+        """The person for whom the provider gave the code; raise ProviderAway, NotTrusted or GroupsUnknown."""
         try:
-            token = await client.fetch_access_token(redirect_uri, code=code, code_verifier=verifier)
-            claims = await self._claims(client, token, nonce)
-        except httpx2.HTTPError as away:
+            async with asyncio.timeout(self.seconds):
+                client = await self._client()
+                token = await client.fetch_access_token(redirect_uri, code=code, code_verifier=verifier)
+                return self._person(await self._claims(client, token, nonce))
+        except (httpx2.HTTPError, TimeoutError) as away:
             raise ProviderAway(type(away).__name__) from away
         except (AuthlibBaseError, JoseError, httpx2.InvalidURL, ValueError, TypeError, KeyError) as wrong:
             raise NotTrusted(_why(wrong)) from wrong
-        return self._person(claims)
 
     async def sign_out_address(self) -> str:
         """Where people end their session at the provider too; "" if it has no such page, or is away."""
@@ -124,13 +155,13 @@ class OpenIdProvider:
             raise NotTrusted("its id of the person is no text of usable length")
         names = [claims.get(claim) for claim in ("name", "preferred_username", "email")]
         named = next((name for name in names if isinstance(name, str) and name.strip()), "").partition("@")[0]
-        person = Actor(
-            id=account_id(self.issuer, subject),
-            display="Account",
-            workspace=WORKSPACE,
-            groups=tuple(f"&{group}" for group in _groups(claims.get(self.groups_claim))),
-        )
-        return renamed(person, named)
+        person = renamed(Actor(id=account_id(self.issuer, subject), display="Account", workspace=WORKSPACE), named)
+        try:
+            groups = _groups(claims, self.groups_claim)
+        except LookupError as unknown:
+            raise GroupsUnknown(person, f"the claim {self.groups_claim} {unknown}") from unknown
+        "".join((subject, *groups)).encode()  # raises a ValueError for half a character, which no page can show
+        return replace(person, groups=tuple(f"&{group}" for group in groups))
 
     async def _client(self) -> _Client:
         """The client with what the provider says of itself, read again after an hour; raise ProviderAway."""
@@ -142,7 +173,10 @@ class OpenIdProvider:
     async def _connect(self) -> _Client:
         address = f"{self.issuer}/.well-known/openid-configuration"
         try:
-            async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
+            async with (
+                asyncio.timeout(self.seconds),
+                httpx2.AsyncClient(timeout=self.seconds, event_hooks=HOOKS) as client,
+            ):
                 answer = (await client.get(address)).raise_for_status()
             said = answer.json()
             used = self._checked(said)
@@ -150,14 +184,15 @@ class OpenIdProvider:
         except httpx2.HTTPStatusError as fault:
             said = f"{address} answers with status {fault.response.status_code}, not with the provider's description"
             raise ProviderAway(said) from fault
-        except (httpx2.HTTPError, httpx2.InvalidURL) as fault:
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as fault:
             raise ProviderAway(f"{self.host} cannot be reached ({type(fault).__name__})") from fault
         except (json.JSONDecodeError, UnicodeDecodeError) as fault:
             raise ProviderAway(f"what is at {address} is no provider's description") from fault
         except (ValueError, TypeError) as fault:
             raise ProviderAway(str(fault)) from fault
         scopes = (*SCOPES, GROUPS_SCOPE) if has_scope else SCOPES
-        options = {"scope": " ".join(scopes), "code_challenge_method": "S256", "timeout": TIMEOUT_SECONDS}
+        asks = {"scope": " ".join(scopes), "code_challenge_method": "S256"}
+        options = {**asks, "timeout": self.seconds, "event_hooks": HOOKS}
         return _Client(None, client_id=self.client_id, client_secret=self.client_secret, client_kwargs=options, **used)
 
     def _checked(self, said: Any) -> dict[str, Any]:
@@ -173,11 +208,18 @@ class OpenIdProvider:
         return {**used, "issuer": said["issuer"], SIGNING: algorithms}
 
 
-def _groups(claim: object) -> tuple[str, ...]:
-    """The names of groups in a claim, which has one or several."""
-    names = claim if isinstance(claim, list) else [claim]
+def _groups(claims: Mapping[str, Any], claim: str) -> tuple[str, ...]:
+    """The names of groups in a claim, which has one or several; raise LookupError where it does not say them."""
+    names = claims.get(claim)
+    if names is None or claim in (claims.get("_claim_names") or ()):  # elsewhere: Entra, of somebody in many groups
+        raise LookupError("is not in the provider's answer")
+    names = names if isinstance(names, list) else [names]
     usable = [name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_GROUP_CHARACTERS]
-    return tuple(dict.fromkeys(usable))[:MAX_GROUPS]
+    if names and not usable:
+        raise LookupError("holds no names of groups")
+    if len(names) > MAX_GROUPS:
+        raise LookupError(f"has more than {MAX_GROUPS} groups")
+    return tuple(dict.fromkeys(usable))
 
 
 def _why(wrong: Exception) -> str:

@@ -3,6 +3,7 @@
 import hmac
 import logging
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -11,7 +12,15 @@ from aiohttp import web
 from adapters.web.identity import visitor_of
 from adapters.web.render import page
 from adapters.web.requests import redirect_to
-from adapters.web.sign_in.sessions import BEGIN, CALLBACK, ENTER, AccountSignIn, NotTrusted, ProviderAway
+from adapters.web.sign_in.sessions import (
+    BEGIN,
+    CALLBACK,
+    ENTER,
+    AccountSignIn,
+    GroupsUnknown,
+    NotTrusted,
+    ProviderAway,
+)
 from adapters.web.theme import theme_of
 from adapters.web.urls import local_path
 from agent_core.model.origin import Actor
@@ -19,7 +28,10 @@ from agent_core.model.origin import Actor
 MAX_TARGET = 1000  # characters of the page to go to, which is kept in a cookie
 AWAY = 503  # the status where nobody was refused: the provider does not answer
 FAULT_WORD = re.compile(r"[a-z_]{1,40}", re.ASCII)
-NOT_BEGUN = "This sign-in did not begin in this browser, or more than ten minutes ago. Sign in again."
+NOT_BEGUN = (
+    "This sign-in did not begin in this browser, began more than ten minutes ago, has ended already, or you began "
+    "another one in another tab. Sign in again; who is signed in goes on at once."
+)
 PROVES_NOTHING = (
     "The answer of {} does not prove who you are, so nobody is signed in. Sign in again. If it happens again, tell "
     "your operator: Signoff's log says why."
@@ -27,6 +39,10 @@ PROVES_NOTHING = (
 NO_MEMBER = (
     "{} says that you are {}. Signoff lets in members of certain groups only, and you are in none of them. Sign in "
     "with another account, or ask your operator."
+)
+NO_GROUPS = (
+    "{} does not say which groups you are in, and what you may do here depends on them. Nobody is signed in, and "
+    "nothing has changed for you. Tell your operator: Signoff's log says why."
 )
 
 logger = logging.getLogger(__name__)
@@ -42,9 +58,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SignInRoutes:
-    """One handler for each step."""
+    """One handler for each step. `hold_back`: waits before the answer to a wrong code."""
 
     sign_in: AccountSignIn
+    hold_back: Callable[[], Awaitable[None]]
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -83,10 +100,12 @@ class SignInRoutes:
         By a page, not a redirect: the browser came from another site, and would not bring its Strict cookie along.
         """
         match self.sign_in.attempt_cookie.read(request):
-            case [state, nonce, verifier, to] if _is_same(state, request.query.get("state", "")):
+            case [state, nonce, verifier, to] if _is_same(
+                state, request.query.get("state", "")
+            ) and self.sign_in.end_attempt(state):
                 pass
             case _:
-                why = "its state is not that of an attempt of this browser"
+                why = "its state is not that of an open attempt of this browser"
                 return self._refuse(request, Refused(NOT_BEGUN, 403, why))
         try:
             person = await self._person(request, nonce, verifier)
@@ -112,8 +131,13 @@ class SignInRoutes:
         except ProviderAway as away:
             raise self._away(away) from away
         except NotTrusted as wrong:
+            await self.hold_back()
             raise Refused(PROVES_NOTHING.format(host), 403, str(wrong)) from wrong
-        if not await self.sign_in.learn(person):
+        except GroupsUnknown as unknown:
+            if await self.sign_in.known.need_groups():
+                raise Refused(NO_GROUPS.format(host), 403, str(unknown)) from unknown
+            person = unknown.person
+        if not await self.sign_in.known.save(person):
             said = NO_MEMBER.format(host, person.display)
             raise Refused(said, 403, f"{person.id} is in no group of OIDC_GROUPS")
         return person

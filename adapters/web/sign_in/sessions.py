@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aiohttp import web
+from cachetools import TTLCache
 
 from adapters.web.identity import SignedCookie, Visitor, new_visitor
 from agent_core.errors import DatabaseAway, NotFound
@@ -14,6 +15,7 @@ from agent_core.service.housekeeping.accounts import Accounts
 
 SESSION_SECONDS = 12 * 3600  # from the sign-in, however often the page is used: groups are read at a sign-in only
 ATTEMPT_SECONDS = 600
+MAX_ENDED = 10_000  # attempts, of ten minutes
 ENTER = "/enter"
 BEGIN, CALLBACK = f"{ENTER}/begin", f"{ENTER}/callback"
 OPEN_TO_STRANGERS = (ENTER, BEGIN, CALLBACK)
@@ -25,6 +27,14 @@ class ProviderAway(Exception):
 
 class NotTrusted(Exception):
     """What the provider or the browser brought proves nobody's identity; the text says why, to the operator."""
+
+
+class GroupsUnknown(Exception):
+    """The provider did not say which groups `person` is in; the text says why, to the operator."""
+
+    def __init__(self, person: Actor, why: str) -> None:
+        self.person = person
+        super().__init__(why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +61,7 @@ class Provider(Protocol):
         """
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
-        """The person for whom the provider gave the code; raise ProviderAway or NotTrusted."""
+        """The person for whom the provider gave the code; raise ProviderAway, NotTrusted or GroupsUnknown."""
 
     async def sign_out_address(self) -> str:
         """Where people end their session at the provider too; "" if it has no such page, or is away."""
@@ -59,13 +69,23 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSignIn:
-    """Lets people in by their accounts. `secret` signs the cookies. `accounts`: None while no database is there."""
+    """Lets people in by their accounts. `secret` signs the cookies. `accounts`: None while no database is there.
+
+    `ended`: the states of attempts that came back.
+    """
 
     provider: Provider
     secret: str = field(repr=False)
     secure: bool
     public_url: str = ""
     accounts: Accounts | None = None
+    ended: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(MAX_ENDED, ATTEMPT_SECONDS), repr=False)
+
+    def end_attempt(self, state: str) -> bool:
+        """End the attempt of this state; return whether it had not ended before."""
+        is_first = state not in self.ended
+        self.ended[state] = True
+        return is_first
 
     @property
     def session_cookie(self) -> SignedCookie:
@@ -93,14 +113,12 @@ class AccountSignIn:
         """The page's address; without PUBLIC_URL the one on this machine that the browser has used."""
         return self.public_url or f"http://{request.headers['Host']}"
 
-    async def learn(self, person: Actor) -> bool:
-        """Keep what the provider says of a person, for all their sessions; return whether they may come in.
-
-        Raise DatabaseAway.
-        """
+    @property
+    def known(self) -> Accounts:
+        """The accounts of people; raise DatabaseAway."""
         if self.accounts is None:
             raise DatabaseAway
-        return await self.accounts.save(person)
+        return self.accounts
 
     def start(self, person: Actor, response: web.StreamResponse) -> None:
         """Start a new session of this person in the browser that gets the response."""
@@ -116,10 +134,8 @@ class AccountSignIn:
                 pass
             case _:
                 return new_visitor()
-        if self.accounts is None:
-            raise DatabaseAway
         try:
-            person = await self.accounts.find(person_id)
+            person = await self.known.find(person_id)
         except NotFound:
             return new_visitor()
         return new_visitor() if await has_ended(session) else Visitor(person, has_entered=True, session=session)

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from agent_core.errors import NotFound
+from agent_core.model.channel_policy import POLICY_KEY, parse_channel_policy
 from agent_core.model.origin import Actor
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.service.housekeeping.sign_outs import SCOPE
@@ -27,6 +28,13 @@ class Accounts:
         """Whether a person with these groups may come in."""
         return not self.groups or any(group.removeprefix("&") in self.groups for group in person.groups)
 
+    async def need_groups(self) -> bool:
+        """Whether groups say who may come in, or what people may do by the policy of a channel. Raise DatabaseAway."""
+        async with self.database.begin() as work:
+            texts = await work.preferences.list_by_key(POLICY_KEY, SCOPE.surface)
+        named = (name for text in texts for name in parse_channel_policy(text).groups)
+        return bool(self.groups) or any(name.startswith("&") for name in named)
+
     async def save(self, person: Actor) -> bool:
         """Return whether the person may come in; keep the name and groups of who may, and that others may no more.
 
@@ -45,6 +53,7 @@ class Accounts:
     async def find(self, person_id: str) -> Actor:
         """The person with the name and groups of their last sign-in; raise NotFound for who may not come in.
 
+        Who may not by these groups alone is no `person` that has left: another process may have other settings for now.
         Raise DatabaseAway.
         """
         async with self.database.begin() as work:
@@ -54,5 +63,5 @@ class Accounts:
         display, *groups = json.loads(said)
         person = Actor(id=person_id, display=display, workspace=SCOPE.workspace, groups=tuple(groups))
         if not self.admits(person):
-            raise NotFound("person", person_id)
+            raise NotFound("member of these groups", person_id)
         return person

@@ -36,6 +36,7 @@ PUBLIC = {"HOST": "0.0.0.0", "PUBLIC_URL": "https://signoff.example.com"}
         ({"OIDC_CLIENT_ID": "x"}, "OIDC_CLIENT_ID", "needs OIDC_ISSUER beside it"),
         ({"OIDC_CLIENT_SECRET": "x"}, "OIDC_CLIENT_SECRET", "needs OIDC_ISSUER beside it"),
         ({"OIDC_GROUPS": "leads"}, "OIDC_GROUPS", "needs OIDC_ISSUER beside it"),
+        ({**ACCOUNTS, **PUBLIC, "OIDC_GROUPS": " , "}, "OIDC_GROUPS", "must be names, separated by commas"),
         ({**ACCOUNTS, "OIDC_ISSUER": "http://id.example.com"}, "OIDC_ISSUER", "must begin with https://"),
         ({**ACCOUNTS, "HOST": "0.0.0.0"}, "OIDC_ISSUER", "needs PUBLIC_URL beside it"),
         ({**ACCOUNTS, "PUBLIC_URL": "http://signoff.lan:8700"}, "OIDC_ISSUER", "needs PUBLIC_URL beside it"),
@@ -65,8 +66,10 @@ def test_accounts_alone_let_the_page_be_opened_by_others(tmp_path: Path) -> None
     assert settings.secrets == (ACCOUNTS["OIDC_CLIENT_SECRET"],)
     assert (settings.oidc_groups, settings.oidc_groups_claim) == (("leads", "ops"), "groups")
     assert page_address(settings) == "https://signoff.example.com"
-    said = f"https://signoff.example.com, for people with an account at {ISSUER}"
-    assert (_web(settings).why, _web(settings).variable) == (said, "HOST, PORT, OIDC_ISSUER")
+    said = f"https://signoff.example.com, for people with an account at {ISSUER}, "
+    members = f"{said}in one of these groups: leads, ops"
+    assert (_web(settings).why, _web(settings).variable) == (members, "HOST, PORT, OIDC_ISSUER")
+    assert _web(load({**ACCOUNTS, **PUBLIC}, None)).why == f"{said}all of them"
     assert ACCOUNTS["OIDC_CLIENT_SECRET"] not in f"{settings!r} {_guard(settings)!r}"
 
 

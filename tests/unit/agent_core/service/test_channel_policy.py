@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -19,6 +21,7 @@ from agent_core.model.channel_policy import (
     parse_channel_policy,
     serialise_channel_policy,
 )
+from agent_core.model.channel_settings import Sites
 from agent_core.model.command import RiskClass
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, Reject, Settlement
 from agent_core.model.origin import Actor, ChannelScope, account_id
@@ -336,6 +339,37 @@ async def test_who_lost_the_group_after_approving_is_asked_of_the_platform_befor
     await team.decide(turn, dee)
     agent, turn = await team.settled(agent)
     assert (turn.number, turn.state, turn.remark) == (1, "proposed", "@carl may not approve this any more.")
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in-groups")
+async def test_where_groups_alone_change_the_policy_of_the_page_they_alone_set_what_holds_for_the_channel() -> None:
+    team, leads = Team(), Approver("&leads", "@leads")
+    lead = Actor(id=account_id("https://id.example", "ana"), display="ana", workspace="local", groups=("&leads",))
+    await team.set(approvers(leads), lead)
+    settings = team.stage.agent_settings
+    for person, may in ((lead, True), (replace(lead, groups=()), False)):
+        by = team.stage.origin(person)
+        for act in (
+            settings.set_channel_budget(Decimal(5), by),
+            settings.set_sites(Sites(allow=("good.example",)), by),
+            settings.set_tools(lambda present: present, by, "nothing"),
+        ):
+            with nullcontext() if may else pytest.raises(NotAllowed, match=r"here: @leads may\."):
+                await act
+
+
+@pytest.mark.proves("page:sign-in-groups")
+async def test_what_somebody_of_the_page_approved_who_was_barred_before_the_start_asks_again() -> None:
+    team, person = Team(surface=Deserted()), replace(CARL, id=account_id("https://id.example", "carl"))
+    agent, turn = await team.opened()
+    await team.decide(turn, person)
+    agent, turn = await team.settled(agent)
+    assert (turn.number, turn.state, turn.remark) == (
+        1,
+        "proposed",
+        "Whether @carl may still approve this cannot be found out now.",
+    )
 
 
 @pytest.mark.proves("two:people")
