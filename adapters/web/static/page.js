@@ -31,7 +31,7 @@ function beforeNodeMorphed(old, fresh) {
   }
   const isOld = !isAnswer && old.matches("#told, #alert, main:not(:has([data-live])), form:has([aria-invalid=true])");
   const isSameTime = old.matches("time:not(.ago)") && old.dateTime === fresh.dateTime;
-  return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #drop, article .pop:popover-open"));
+  return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #drop, article .pop:popover-open, .fold > .below:has(> .turn)"));
 }
 
 /** Whether an element may leave the page. A sheet in which somebody wrote stays, says why, and decides nothing more. */
@@ -73,7 +73,7 @@ function refresh() {
 
 /** Draw a page that was fetched, unless it is another one, or from before a form that was answered since. */
 function takePage(detail, request, { status, responseURL }) {
-  const isRow = request.elt.matches("a"), isStale = request.answered !== answered && !isRow;
+  const isRow = request.elt.matches("a, .fold p"), isStale = request.answered !== answered && !isRow;
   detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
   if (new URL(responseURL).pathname === "/enter") say("Your sign-in has ended. Reload the page to sign in again.");
   if (isStale || status === 503) setTimeout(refresh, status === 503 ? RETRY_MS : 0);
