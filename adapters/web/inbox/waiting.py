@@ -139,6 +139,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,
+        templates=workspace.templates.every,
         most_receipts=MAX_RECEIPTS,
     )
     if not identity.is_sent_by_script(request):
