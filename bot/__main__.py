@@ -98,7 +98,7 @@ async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
 
 def variables_of_line(given: Sequence[str]) -> dict[str, str]:
     """The settings of a command line, which go before the environment. `--port` of a worker is for probes."""
-    if given[0] not in SERVING:
+    if given[0] not in (*SERVING, "address"):
         return {}
     asked = _parser().parse_args(given)
     names = {"host": "HOST", "home": "SIGNOFF_HOME", "port": "PROBE_PORT" if asked.command == "worker" else "PORT"}
@@ -126,8 +126,8 @@ def _parser(parents: Mapping[str, Sequence[argparse.ArgumentParser]] = {}) -> ar
         command = commands.add_parser(
             name, help=said, description=said, add_help=name not in WITH_OPTIONS, parents=known
         )
-        if name in SERVING:
-            for option, meaning in SERVING_OPTIONS.items():
+        for option, meaning in SERVING_OPTIONS.items():
+            if name in SERVING or (name, option) == ("address", "--home"):
                 command.add_argument(option, help=meaning)
         if name == "mcp":
             command.formatter_class = argparse.RawDescriptionHelpFormatter  # the lines stay, to be copied

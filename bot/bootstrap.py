@@ -53,7 +53,7 @@ from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.wiring.metrics import PrometheusMeters
 from bot.wiring.models import Models, choose_templates
-from bot.wiring.page_accounts import with_accounts
+from bot.wiring.page_accounts import find_sign_in_fault, with_accounts
 from bot.wiring.plugins import load_all_plugins
 from bot.wiring.telemetry import make_telemetry
 from bot.wiring.tool_servers import serve_core, with_tool_servers
@@ -252,6 +252,7 @@ def probes(settings: Settings) -> Probes:
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
         capabilities=Capabilities.of(settings),
         files=partial(find_workspaces_fault, settings),
+        sign_in=partial(find_sign_in_fault, settings),
         unread_names=unread_names,
     )
 

@@ -20,12 +20,13 @@ from adapters.web.surface import WebSurface
 from agent_core.ports.database import Database
 from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.text.lines import counted
+from agent_core.text.own_commands import command_text
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
 from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
 from bot.findings.mcp_clients import how_to_connect
 from bot.logs import say
-from bot.private_files import PAGE_LINK, page_key
+from bot.private_files import PAGE_LINK, as_served, note_place, page_key
 from bot.settings import Settings
 from bot.startup import (
     StartedProcess,
@@ -259,9 +260,9 @@ async def audit(settings: Settings, rest: Sequence[str]) -> int:
 
 
 async def address(settings: Settings, _rest: Sequence[str]) -> int:
-    """Print the address of the page, with its key."""
+    """Print the address of the page, with its key: where a process serves it, else where the settings say."""
     make_home(settings)
-    say(page_address(settings))
+    say(page_address(as_served(settings)))
     return 0
 
 
@@ -288,7 +289,7 @@ def page_address(settings: Settings, *, for_log: bool = False) -> str:
     if settings.web_token or settings.oidc_issuer:
         return settings.address
     if for_log:
-        return f"{settings.address} (`make address` prints it with its key)"
+        return f"{settings.address} (`{command_text('address')}` prints it with its key)"
     return f"{settings.address.replace('://', f'://{USER}:{page_key(settings.home)}@', 1)}/enter"
 
 
@@ -342,6 +343,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         )
         app = application(workspace, (*process.routes, *routes), process.heard, metrics)
         async with serve_app(app, settings.host, settings.port):
+            note_place(settings)
             yield workspace
 
 

@@ -1,8 +1,9 @@
-"""Closes Signoff's files to other accounts of the machine, and keeps the key of the page's address in one."""
+"""Closes Signoff's files to other accounts of the machine, and keeps the key and the place of the page in two."""
 
 import logging
 import os
 import secrets
+import socket
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +17,7 @@ OF_OTHERS, READ_BY_ALL = 0o077, 0o004
 ENV_FILE = Path(".env")
 DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
 PAGE_KEY, PAGE_LINK = "page.key", "open-page.html"  # both hold the secret in the address of the page
+PAGE_PLACE = "page.place"  # the host and the port of the process that served the page last
 OWN_NAMES = (PAGE_KEY, PAGE_LINK, "terminal_history", "workspaces", "tiktoken", "engine.lock", "*.log")
 # Folders that the whole machine uses. If one is the data folder, only Signoff's own files in it are closed.
 SHARED_FOLDERS = frozenset(
@@ -39,6 +41,21 @@ def page_key(home: Path) -> str:
             made.flush()
             file.hardlink_to(made.name)
     return file.read_text().strip()
+
+
+def note_place(settings: Settings) -> None:
+    """Keep where this process serves the page, which its command line may have chosen."""
+    (settings.home / PAGE_PLACE).write_text(f"{settings.host} {settings.port}\n")
+
+
+def as_served(settings: Settings) -> Settings:
+    """The settings with the host and port of the process that serves the page; as they are, if none listens there."""
+    try:
+        host, port = (settings.home / PAGE_PLACE).read_text().split()
+        socket.create_connection((host, int(port)), timeout=1).close()
+    except (OSError, ValueError):
+        return settings
+    return settings.model_copy(update={"host": host, "port": int(port)})
 
 
 def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:

@@ -24,6 +24,7 @@ from agent_core.capabilities.setting_types import (
 TOKEN_LENGTH = 16
 MCP_TOKEN_LENGTH = 32
 TOO_SHORT = "must have at least 16 characters, or others could guess it."
+OPEN_HOST = "must be set, with 16 characters or more, or OIDC_ISSUER: HOST opens the page to others."
 UNGUARDED = "opens the page to others, so WEB_TOKEN or OIDC_ISSUER must be set too."
 UNSAFE_ISSUER = "must begin with https://, or anybody on the network could sign in as anybody."
 NO_WAY_BACK = "needs PUBLIC_URL beside it, the https address of the page: the provider sends people back there."
@@ -84,7 +85,7 @@ class RunningSettings(SettingsGroup):
     mcp_serve: bool = setting(
         False,
         "Other programs may make agents, read them and write to them by MCP, at /mcp beside the page. They never "
-        "decide. Requires MCP_TOKEN and the extra mcp. `python -m bot mcp` needs the extra alone.",
+        "decide. Requires MCP_TOKEN and the extra mcp. `signoff mcp` needs the extra alone.",
     )
     mcp_token: Secret = setting(
         "", "MCP clients send it as `Authorization: Bearer …`.", example="choose-32-or-more-letters-and-digits"
@@ -201,7 +202,8 @@ class SignInSettings(RunningSettings):
             refuse_if(not is_private(self.oidc_issuer), "oidc_issuer", UNSAFE_ISSUER)
             refuse_if(not is_private(self.address), "oidc_issuer", NO_WAY_BACK)
         needs_token = self.web_token or (self.host not in LOOPBACK and not self.oidc_issuer)
-        refuse_if(needs_token and len(self.web_token) < TOKEN_LENGTH, "web_token", TOO_SHORT)
+        is_weak = needs_token and len(self.web_token) < TOKEN_LENGTH
+        refuse_if(bool(is_weak), "web_token", TOO_SHORT if self.web_token else OPEN_HOST)
         is_short = self.metrics_token and len(self.metrics_token) < TOKEN_LENGTH
         refuse_if(bool(is_short), "metrics_token", TOO_SHORT)
         is_open = urlsplit(self.public_url).hostname not in (None, *LOOPBACK)

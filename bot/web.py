@@ -3,19 +3,17 @@
 import logging
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from adapters.mcp.access import MCP_PATHS
-from adapters.web.fault_page import fault_page
 from adapters.web.get_routes import GetRoutes
-from adapters.web.guard import OPEN_PATHS, Guard
+from adapters.web.guard import Guard, answer_outage
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.post_routes import PostRoutes
-from adapters.web.requests import form_of
-from agent_core.errors import DatabaseAway, InvalidInput, SettingsError
+from agent_core.errors import DatabaseAway, SettingsError
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.wiring.metrics import METRICS, Metrics
 from bot.wiring.probes import NOBODY, PROBE_PATHS, Heard, database_away, probe_routes, waiting_probe_routes
@@ -101,10 +99,7 @@ def waiting_application(guard: Guard) -> web.Application:
     async def answer(request: web.Request) -> web.StreamResponse:
         if not _is_page(request.path):
             return database_away()
-        if request.method == "POST" and not request.path.startswith(OPEN_PATHS):  # a stranger's text is not sent back
-            with suppress(InvalidInput):
-                await form_of(request)
-        return fault_page(request, DatabaseAway())
+        return await answer_outage(request, DatabaseAway())
 
     app.add_routes(waiting_probe_routes())
     app.router.add_static("/static", STATIC)

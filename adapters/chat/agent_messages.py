@@ -76,10 +76,10 @@ def root_screen(agent: Agent, *, model: str = "", standing: str = "", files: str
 
 
 def notice_screen(agent: Agent, notice: Notice) -> Screen:
-    """A notice for the thread, with a button if the agent can be resumed, and one if it keeps a model's reply."""
+    """A notice for the thread, with a button if only people let the agent go on, and one for a model's reply."""
     said = notice_text(cut(one_line(agent.name), MAX_NAME), notice)
     is_at_rest = notice.kind in AT_REST
-    resume = Button("resume", agent.id) if is_at_rest else None
+    resume = Button("resume", agent.id) if is_at_rest and not agent.is_between_runs else None
     text = Text(words=(said,), style="plain" if is_at_rest else "aside", button=resume)
     more = [Actions((ViewButton("show reply", notice.id),))] if notice.reply else []
     return Screen((text, *more), said, ("notice", notice.id))

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from adapters.chat.services import ChatServices
 from adapters.chat.texts import FORWARDS
 from adapters.screens.buttons import Button
+from adapters.screens.ui_text import when_read
 from adapters.typed.actions import takes_long
 from adapters.typed.answers import Answer
 from adapters.typed.typed_text import TypedText
@@ -81,7 +82,7 @@ class ThreadListener:
             await message.react("kept")
             if kept.agent.is_at_rest and await self._is_first(message, "/answer"):
                 await message.offer(
-                    f"Saved. {kept.agent.name} reads it when you resume.", (Button("resume", agent.id),)
+                    f"Saved. {kept.agent.name} reads it {when_read(kept.agent)}.", (Button("resume", agent.id),)
                 )
 
     async def take_file(

@@ -54,7 +54,7 @@ def wait_text(agent: Agent, turn: Turn | None) -> str:
     """
     name = one_line(readable(agent.title))
     if isinstance(agent.status, Finished):
-        return f"{name} is done."
+        return f"{name} is done{f' with run {agent.schedule.runs}' if agent.schedule and agent.schedule.runs else ''}."
     if turn is None:
         reason = f": {one_line(readable(agent.status.reason))}" if isinstance(agent.status, Paused) else ""
         return f"{name} is paused{reason}"
@@ -75,6 +75,7 @@ def end_text(agent: Agent, turn: Turn | None) -> str:
     )  # nobody edits this when the command ends
 
 
+HOW_AGAIN = "To let it work again by itself at certain times, use /agent schedule."  # where the form has no room for it
 FORWARDS = "I forward a message of"
 MAX_SHARED = 18_000  # UTF-16 units
 

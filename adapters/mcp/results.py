@@ -12,9 +12,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn, text_of
+from agent_core.text.own_commands import command_text
 
 MAX_LINE_CHARACTERS, MAX_ENTRY_CHARACTERS, MAX_TURN_CHARACTERS = 400, 4_000, 100_000
-NO_WORKER = "No Signoff is at work on it, so it waits until one is started (make run). Until then: "
+NO_WORKER = f"No Signoff is at work on it, so it waits until one is started ({command_text('run')}). Until then: "
 LEFT_OUT = "… (cut: read_turn gives all of it)"
 
 

@@ -44,6 +44,7 @@ WHO_CHANGES = (
 MAKERS = Option("on", "Yes"), Option("off", "No", "Makers approve no execute and publish of their own")
 POLICY_EXTRAS = "If you choose nothing, any full member may approve. People and groups: !policy channel approvers @…"
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
+AGAIN = "It begins at once, and works on its goals again at these times. The thread says them in words."
 SIMULATES = "Only simulate what changes or sends something"
 DRY = Option("run", SIMULATES, f"Dry run: {SIMULATES[0].lower()}{SIMULATES[1:]}")
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
@@ -55,7 +56,8 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
     """The form for a new agent. `values`: the values of its fields, as `form_values.fields_of` returns them.
 
     `place`: the channel's key; without it, the form asks for a channel. `like`: the agent whose settings it has.
-    Discord has no room for one more field, unless it is extra and has options (`Field.is_extra`).
+    Discord has no room for one more field, unless it is extra and has options (`Field.is_extra`): there, people set the
+    schedule by its command.
     """
     name, role, goals, budget, model = (
         beginning(readable(values.get(field, "")), most) for field, most in LONGEST.items()
@@ -71,6 +73,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         Field("goals", "Goals", "long text", goals, "One per line, 1 to 5.", is_required=True),
         Said("More", "heading"),
         Said(f"Settings from {like}, the last agent created here.", "small") if like else None,
+        Field("schedule", "Schedule", hint=AGAIN, placeholder="every weekday at 9:00", is_extra=True),
         Field("budget", "Budget in US dollars", text=one_line(budget), placeholder="No limit"),
         Field("model", "Model", text=one_line(model), placeholder="The default model", is_extra=True),
         _one_of("effort", "Reasoning effort", (OPERATORS_EFFORT, *REASONING), effort, is_menu=True),

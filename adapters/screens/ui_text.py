@@ -43,7 +43,6 @@ LEFT = {
     "index": "Its entries in the vector index are removed as soon as the index can be reached.",
 }
 SAY_LABELS = {"note": "Note", "ask": "Ask", "reject": "Reject with reason"}
-RESUME_TO_READ = "Saved. It reads this when you resume."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 
@@ -65,6 +64,11 @@ class HelpText:
 WENT_WRONG = "Something went wrong inside Signoff; the log says what. Nothing was decided: try again."
 AWAY = "Signoff cannot reach its database now. Nothing was decided: try again."
 MAYBE_SAVED = "Signoff's database went away while this was saved. Look whether it took effect before you try again."
+
+
+def when_read(agent: Agent) -> str:
+    """When an agent at rest reads a note."""
+    return "in its next run, or when you resume" if agent.is_between_runs else "when you resume"
 
 
 def free_text(agent: Agent) -> str:

@@ -36,6 +36,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Origin
 from agent_core.model.turn import SeenProposal, Turn
 from agent_core.service.reading.views import AgentViews
+from agent_core.text.own_commands import command_text
 from agent_core.text.reply_meaning import ReplyMeaning, is_question
 
 DONE, STOPPED = 0, 3
@@ -96,7 +97,8 @@ class Console:
         if isinstance(self.agent.status, Finished):
             return DONE
         other_model = ", and --model NAME gives it another model" if self.agent.model else ""
-        self.streams.say(f"python -m bot solo --name {shlex.quote(self.agent.name)} resumes it{other_model}.")
+        again = command_text(f"solo --name {shlex.quote(self.agent.name)}")
+        self.streams.say(f"{again} resumes it{other_model}.")
         return STOPPED
 
     def advanced(self) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 
 from adapters.screens.buttons import Button
 from adapters.screens.cards import spend_text, status_text
-from adapters.screens.ui_text import SECOND, HelpText, first_word, size_text
+from adapters.screens.ui_text import SECOND, HelpText, first_word, size_text, when_read
 from adapters.typed.answers import Answer
 from adapters.typed.command_lines import ThreadVerb, is_about_channel
 from adapters.typed.form_values import parse_limits
@@ -301,7 +301,7 @@ def _kept(kept: NoteKept, *, is_reason: bool) -> Answer:
     agent = kept.agent
     if agent.is_at_rest:
         state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
-        said = f"Saved. {agent.name} is {state} and reads it when you resume."
+        said = f"Saved. {agent.name} is {state} and reads it {when_read(agent)}."
         return Answer(said, kept, buttons=(Button("resume", agent.id),))
     if kept.undecided:
         return _undecided(agent, kept.undecided, kept)

@@ -32,6 +32,7 @@ from agent_core.service.reading.decision_log import LogFilter
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.uploads import FileUploads
 from agent_core.text.lines import counted, one_line
+from agent_core.text.own_commands import command_text
 
 MEMORY_FILE = "memory.jsonl"
 BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
@@ -142,7 +143,7 @@ class ManagementCommands:
         fork = await self.forks.fork(agent.id, origin, turn=turn, text=text, for_real=bool(wanted["real"]))
         after = fork.forked.turn if fork.forked else fork.turns
         if fork.channel.surface == "terminal":
-            again = f"python -m bot solo --name {shlex.quote(fork.name)}"
+            again = command_text(f"solo --name {shlex.quote(fork.name)}")
             return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}: {again}")
         return _wanted(f"{fork.name} goes on from turn {after} of {agent.name}, in a thread of its own.")
 

@@ -97,6 +97,10 @@ NOT_A_MENTION = (
     "Policy: {} does not say for certain who is meant. In an agent's thread on Slack or Discord, write "
     "!policy channel approvers and mention people, groups or roles with @; or write anyone, or owner."
 )
+NO_GROUP = (
+    "Policy: {0} is a word of the policy, which means {1}, so no group is named by it. If you mean that, write {0} "
+    "without @, or choose it under Who may approve. A group called {0} needs another name at the provider."
+)
 
 ChannelChange = Callable[[ChannelPolicy], ChannelPolicy]
 AGENTS = "agents"  # leaves a class to the policy of each agent
@@ -156,10 +160,11 @@ class ChannelPolicyCommands:
 
     async def _approver(self, word: str, origin: Origin) -> Approver:
         """The person, group or role of a mention. A name is no proof: its bearer chose it."""
-        if alone := ALONE.get(word.casefold().removeprefix("@")):
-            return alone
         surface, found = self.surfaces.get(origin.channel.surface), MENTION.fullmatch(word)
-        if surface is None and origin.has_account:
+        has_groups = surface is None and origin.has_account
+        if alone := ALONE.get(word.casefold().removeprefix("" if has_groups else "@")):
+            return alone
+        if has_groups:
             return group_approver(word)
         if surface is None:
             raise InvalidInput({"policy": "Here names are not accounts: approvers are anyone, or owner."})
@@ -169,10 +174,15 @@ class ChannelPolicyCommands:
 
 
 def group_approver(name: str) -> Approver:
-    """The members of a group of the provider where people sign in to the page; raise InvalidInput for no name."""
-    plain = " ".join(name.removeprefix("@").split())
+    """The members of a group of the provider where people sign in to the page.
+
+    Raise InvalidInput for no name, and for a word of the policy: who reads `@owner` could take it for one or the other.
+    """
+    plain = " ".join(name.strip().removeprefix("@").split())
     if not 0 < len(plain) <= MAX_GROUP_CHARACTERS or not plain.isprintable():
         raise InvalidInput({"policy": f"Policy: the name of a group has 1 to {MAX_GROUP_CHARACTERS} characters."})
+    if word := ALONE.get(plain.casefold()):
+        raise InvalidInput({"policy": NO_GROUP.format(plain, word)})
     return Approver(f"&{plain}", f"@{plain}")
 
 
@@ -265,6 +275,7 @@ def channel_change(fields: FormValues) -> ChannelChange:
 def channel_policy_text(policy: ChannelPolicy) -> str:
     """The policy, a line for each rule that it has."""
     changers = ", ".join(map(str, policy.managers)) or "who may approve"
+    last = policy.set_by if policy.set_by and not policy.is_left_to_groups(policy.set_by) else None
     lines = (
         "Policy of this channel, for all its agents:",
         f"Who may approve: {', '.join(map(str, policy.approvers))}",
@@ -277,7 +288,7 @@ def channel_policy_text(policy: ChannelPolicy) -> str:
         "Once a day the head of the decision log is posted in a thread" if policy.posts_heads else "",
         f"Cards show {CARDS_SHOW[policy.verbosity]}" if policy.verbosity else "",
         f"Cards offer Approve ×{policy.times} first" if policy.times else "",
-        f"Who may change this: {changers}{f', and {policy.set_by}, who set it last' if policy.set_by else ''}",
+        f"Who may change this: {changers}{f', and {last}, who set it last' if last else ''}",
         "All else is as each agent's policy has it. See also !budget channel, !reminders and !rules.",
     )
     return "\n".join(filter(None, lines))

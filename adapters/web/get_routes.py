@@ -1,5 +1,6 @@
 """GET routes: the list of all of them, and handlers for token, new agent, turn, settings file and event stream."""
 
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,7 +27,16 @@ from adapters.web.pages.schedule_page import SchedulePage
 from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.render import page
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, is_own, redirect_from_form
+from adapters.web.requests import (
+    AGENT,
+    CHANNEL,
+    agent_id_of,
+    channel_of,
+    download,
+    is_own,
+    is_still_admitted,
+    redirect_from_form,
+)
 from adapters.web.sign_in.routes import SignInRoutes
 from adapters.web.urls import local_path
 from agent_core.model.ids import AgentId, TurnId
@@ -77,7 +87,7 @@ class GetRoutes:
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """The form for the token. Where the key is in the address, the address without it, which links can build on."""
         if not self.workspace.guard.token:  # a page, as after a redirect from a file the browser sends no Strict cookie
-            html = page("entering.html", to=f"{request.scheme}://{request.host}/")
+            html = page("entering.html", to=f"{request.scheme}://{request.headers['Host']}/")
             return web.Response(text=html, content_type="text/html")
         return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
@@ -120,13 +130,15 @@ class GetRoutes:
         return download(settings_text(agent).encode(), FILENAME)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: the id of each agent that changed, and a heartbeat."""
+        """Server-sent events: the id of each agent that changed, and a heartbeat; they end with the session."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         await response.prepare(request)
-        try:
+        with suppress(ClientConnectionResetError):
             await response.write(b"retry: 1000\n\n")
-            async for changed in self.workspace.hub.changes():
-                await response.write(f"event: {'changed' if changed else 'beat'}\ndata: {changed or ''}\n\n".encode())
-        except ClientConnectionResetError:
-            pass
+            async with aclosing(self.workspace.hub.changes()) as changes:
+                async for changed in changes:
+                    if not await is_still_admitted(request):
+                        break
+                    event = f"event: {'changed' if changed else 'beat'}\ndata: {changed or ''}\n\n"
+                    await response.write(event.encode())
         return response

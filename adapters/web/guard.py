@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from adapters.web.fault_page import fault_page
 from adapters.web.identity import (
     CHECK_AGAIN,
     COOKIE_SECONDS,
@@ -31,28 +32,34 @@ from adapters.web.identity import (
     texts_of,
     visitor_in,
 )
+from adapters.web.requests import form_of
 from adapters.web.sign_in.sessions import ENTER, OPEN_TO_STRANGERS, AccountSignIn
 from adapters.web.urls import LOOPBACK, host_name, is_ip_address, local_path, origin_host
-from agent_core.errors import DatabaseAway
+from agent_core.errors import DatabaseAway, InvalidInput
 from agent_core.ports.clock import Clock
 from agent_core.service.housekeeping.sign_outs import SignOuts
+from agent_core.text.own_commands import command_text
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)
 
 ADMITTED = web.RequestKey("admitted", bool)
-OPEN_PATHS = (ENTER, "/static/")
+STATIC_FILES = "/static/"
+OPEN_PATHS = (ENTER, STATIC_FILES)
 SIGN_OUT = "/sign-out"
 FORWARDING = frozenset(("forwarded", "via", "x-real-ip", "true-client-ip", "x-client-ip", "cf-connecting-ip"))
 USER = "signoff"  # of basic authentication; only the key counts
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="Signoff", charset="UTF-8"'}
 WRONG_SECONDS = 0.5  # between two answers to wrong keys or tokens, so that guessing is slow
 NO_KEY = (
-    "This page needs its key. Open the address that Signoff printed when it started; `make address` in its folder "
-    "prints it again.\n"
+    "This page needs its key. Open the address that Signoff printed when it started. "
+    f"On its machine, `{command_text('address')}` prints it again.\n"
 )
 PROXIED = (
     "This request came through a proxy, and without WEB_TOKEN this page is for this machine only. Set WEB_TOKEN.\n"
+)
+SCRAPED = (
+    "This request came through a proxy, and without a token /metrics is for this machine only. Set METRICS_TOKEN.\n"
 )
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; media-src 'self'; "
@@ -107,9 +114,12 @@ class Guard:
                 self._check_host(request)
             if not pages(request.path):
                 return await handler(request)
-            request[VISITOR] = await self._visitor(request)
+            self._check_origin(request)
+            try:
+                request[VISITOR] = await self._visitor(request)
+            except DatabaseAway as away:
+                return await answer_outage(request, away)
             request[CHECK_AGAIN] = lambda: self._visitor(request)
-            _check_origin(request)
             if not self._is_open(request):
                 await self._admit(request)
                 request[ADMITTED] = True
@@ -118,14 +128,17 @@ class Guard:
         return guard
 
     async def _visitor(self, request: web.Request) -> Visitor:
-        """The visitor whom the cookie names, or a new one where that person has signed out."""
+        """The visitor whom the cookie names, or a new one where that person has signed out.
+
+        Raise DatabaseAway where a cookie names somebody: nobody knows whether they have signed out.
+        """
+        if request.path.startswith(STATIC_FILES):
+            return new_visitor()  # the same for everybody, also while the database is away
         if self.sign_in:
             return await self.sign_in.visitor(request, self._has_ended)
-        visitor = visitor_in(self.cookie.read(request))
-        with suppress(DatabaseAway):  # then nothing is shown or done, and the answer gives back what was written
-            if await self._has_ended(visitor.ended_by):
-                return new_visitor()
-        return visitor
+        texts = self.cookie.read(request)
+        visitor = visitor_in(texts)
+        return new_visitor() if texts and await self._has_ended(visitor.ended_by) else visitor
 
     async def _has_ended(self, ended: str) -> bool:
         return self.sign_outs is not None and await self.sign_outs.has(ended)
@@ -141,12 +154,12 @@ class Guard:
             is_form = request.path in OPEN_TO_STRANGERS and request.method in ("GET", "HEAD")
         else:
             is_form = bool(self.token) and request.path == ENTER and request.method in ("GET", "HEAD", "POST")
-        return is_form or (request.method in ("GET", "HEAD") and request.path.startswith("/static/"))
+        return is_form or (request.method in ("GET", "HEAD") and request.path.startswith(STATIC_FILES))
 
     async def require_bearer(self, request: web.Request) -> None:
         """Let in a program that sends the token, or where there is none the key; raise the answer to any other."""
         if not self.token and _is_forwarded(request):
-            raise web.HTTPForbidden(text=PROXIED)
+            raise web.HTTPForbidden(text=SCRAPED)
         expected, given = self.token or self.key, _bearer(request) or _basic_password(request)
         if expected and not _is_same(given, expected):
             if given:
@@ -204,14 +217,28 @@ class Guard:
             said = f"{name or 'This'} is not a host name of this page. To allow it, set PUBLIC_URL.\n"
             raise web.HTTPForbidden(text=said)
 
+    def _check_origin(self, request: web.Request) -> None:
+        if request.method not in ("GET", "HEAD") and not self._is_from_this_page(request):
+            raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
+
+    def _is_from_this_page(self, request: web.Request) -> bool:
+        origin, host = request.headers.get("Origin"), request.headers["Host"]
+        if origin is None:
+            return request.headers.get("Sec-Fetch-Site") in ("same-origin", "none")
+        is_forged = self.is_secure and host_name(host) not in LOOPBACK and not origin.startswith("https:")
+        return origin_host(origin) == host and not is_forged
+
     def _is_known_host(self, name: str) -> bool:
         public = urlsplit(self.public_url).hostname
         return name in LOOPBACK or name == public or (bool(self.token and not self.sign_in) and is_ip_address(name))
 
 
-def _check_origin(request: web.Request) -> None:
-    if request.method not in ("GET", "HEAD") and not _is_from_this_page(request):
-        raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
+async def answer_outage(request: web.Request, away: DatabaseAway) -> web.Response:
+    """The page that says so, which gives back what was written; not what a stranger, or a form for a token, sent."""
+    if request.method == "POST" and not request.path.startswith(OPEN_PATHS):
+        with suppress(InvalidInput):
+            await form_of(request)
+    return fault_page(request, away)
 
 
 @cache
@@ -240,13 +267,6 @@ def _basic_password(request: web.Request) -> str:
         return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
     except (binascii.Error, ValueError):
         return ""
-
-
-def _is_from_this_page(request: web.Request) -> bool:
-    origin = request.headers.get("Origin")
-    if origin is not None:
-        return origin_host(origin) == request.headers["Host"]
-    return request.headers.get("Sec-Fetch-Site") in ("same-origin", "none")
 
 
 def _is_same(given: str, expected: str) -> bool:

@@ -7,6 +7,7 @@ accounts, their sessions (`adapters/web/sign_in`) take the place of it.
 
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -18,6 +19,7 @@ from agent_core.model.origin import Actor
 
 WORKSPACE = "local"
 MAX_NAME_CHARACTERS = 40
+SKEW_SECONDS = 120  # by which the clocks of two machines may differ
 COOKIE_SECONDS = 365 * 24 * 3600  # renewed with each page
 
 
@@ -62,9 +64,14 @@ class SignedCookie:
         return f"__Host-{self.base_name}" if self.secure else self.base_name
 
     def read(self, request: web.Request) -> list[str]:
-        """The texts; none where the cookie is missing, forged or old."""
+        """The texts; none where the cookie is missing, forged or old.
+
+        Another process may have signed it, whose clock is ahead; itsdangerous would call it expired then.
+        """
         try:
-            return [str(each) for each in self._serializer.loads(request.cookies.get(self.name, ""), self.seconds)]
+            texts, signed_at = self._serializer.loads(request.cookies.get(self.name, ""), return_timestamp=True)
+            is_valid = -SKEW_SECONDS <= time.time() - signed_at.timestamp() <= self.seconds
+            return [str(each) for each in texts] if is_valid else []
         except (BadData, ValueError, TypeError):
             return []
 

@@ -9,8 +9,8 @@ from aiohttp import web
 
 from adapters.screens.ui_text import deleted_text
 from adapters.typed.actions import FormInput
-from adapters.typed.form_values import FormValues, dollars, draft_of, effort_of, model_name
-from adapters.typed.schedule_commands import wanted_of
+from adapters.typed.form_values import FormValues, dollars, effort_of, model_name
+from adapters.typed.schedule_commands import create_of_form
 from adapters.typed.settings_file import FILENAME
 from adapters.typed.typed_text import typed
 from adapters.web import identity
@@ -52,9 +52,8 @@ from adapters.web.theme import remember_theme, theme_of
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.ids import TurnId
-from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.turn import SeenProposal
-from agent_core.service.schedules import WantedSchedule
 from agent_core.text.reply_meaning import ReplyMeaning
 
 MAX_CREATED_A_MINUTE = 30
@@ -139,6 +138,8 @@ class PostRoutes:
         guard, visitor = self.workspace.guard, identity.visitor_of(request)
         if not visitor.session:
             await self._require_not_alone(visitor.person)
+        if guard.sign_outs:
+            await guard.sign_outs.add(visitor.ended_by)
         left = await guard.sign_in.provider.sign_out_address() if guard.sign_in else ""
         html = page(
             "signed_out.html",
@@ -150,8 +151,6 @@ class PostRoutes:
         response = web.Response(text=html, content_type="text/html", status=200 if guard.asks_to_enter else 401)
         if guard.key and not guard.asks_to_enter:
             response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
-        if guard.sign_outs:
-            await guard.sign_outs.add(visitor.ended_by)
         guard.cookie.forget(response)
         response.del_cookie(VISIT, path="/", secure=guard.is_secure, samesite="Strict", httponly=True)
         return response
@@ -179,23 +178,9 @@ class PostRoutes:
             raise NotPossible(
                 f"{MAX_CREATED_A_MINUTE} agents were made within a minute. Wait a minute, then try again."
             )
-        wanted = await self._read_schedule(form, origin)
-        agent = await self.workspace.service.lifecycle.create(draft_of(form), origin)
-        if wanted:
-            await self.workspace.service.schedules.set(agent.id, wanted, origin)
+        agent = await create_of_form(self.workspace.service, form, origin)
         self.created.append(now)
         return redirect_to(agent_path(agent))
-
-    async def _read_schedule(self, form: FormValues, origin: Origin) -> WantedSchedule | None:
-        """The schedule that the form for a new agent has, if any; raise InvalidInput for its one field."""
-        if not (line := form.get("schedule", "").strip()):
-            return None
-        try:
-            wanted = wanted_of(line)
-            await self.workspace.service.schedules.preview(wanted, origin)
-        except InvalidInput as wrong:
-            raise InvalidInput({"schedule": str(wrong)}) from None
-        return wanted
 
     async def start_tour(self, request: web.Request) -> web.StreamResponse:
         """Create the agent that gives the tour of demo mode, and show its thread."""

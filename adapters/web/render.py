@@ -18,7 +18,6 @@ from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import target_text
 from adapters.screens.turn_state import StateParts, cut_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
-    RESUME_TO_READ,
     SAY_LABELS,
     ago,
     approvers_text,
@@ -32,9 +31,10 @@ from adapters.screens.ui_text import (
     most_times,
     size_text,
     two_text,
+    when_read,
 )
 from adapters.screens.visible_text import finalized, visible
-from adapters.typed.schedule_commands import runs_text, times_text
+from adapters.typed.schedule_commands import runs_text
 from adapters.typed.standing_rules import suggests_rules
 from adapters.typed.tool_settings import source_title, uses_text
 from adapters.web.diff_lines import draw_diff
@@ -52,6 +52,7 @@ from agent_core.service.housekeeping.archiving import find_archive_hindrance
 from agent_core.service.reading.views import AgentViews, Entry
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.text.lines import counted, one_line
+from agent_core.text.own_commands import command_text
 
 HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140
@@ -130,6 +131,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     uncounted,
     untimed_text,
     shortened,
+    command_text,
     cards.turn_card,
     face_of,
     question_form,
@@ -162,7 +164,6 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     source_title,
     uses_text,
     runs_text,
-    times_text,
     amounts.hours_between,
     draw_diff,
     markdown_with_table,
@@ -189,6 +190,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     effort_text,
     free_text,
     two_text,
+    when_read,
     model_text,
     kind_of,
     most_times,
@@ -209,7 +211,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(SAY_LABELS=SAY_LABELS, RESUME_TO_READ=RESUME_TO_READ)
+    environment.globals.update(SAY_LABELS=SAY_LABELS)
     environment.globals.update(
         MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
     )

@@ -12,7 +12,7 @@ from adapters.http_body import read_body, receive_within
 from adapters.screens.ui_text import media_type
 from adapters.typed.form_values import FormValues
 from adapters.web.identity import CHECK_AGAIN, VISITOR
-from agent_core.errors import InvalidInput, NotPossible
+from agent_core.errors import DatabaseAway, InvalidInput, NotPossible
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
 
@@ -172,6 +172,14 @@ async def _check_again(request: web.Request) -> None:
     request[VISITOR] = now = await request[CHECK_AGAIN]()
     if now.session != before.session:
         raise NotPossible("Your session ended while this was sent, so nothing was done. Sign in again.")
+
+
+async def is_still_admitted(request: web.Request) -> bool:
+    """Whether who entered or signed in has not signed out since, nor lost the session. An outage counts as the end."""
+    try:
+        return not request[VISITOR].has_entered or (await request[CHECK_AGAIN]()).has_entered
+    except DatabaseAway:
+        return False
 
 
 async def _post_within(request: web.Request, max_bytes: int) -> MultiMapping[Any]:

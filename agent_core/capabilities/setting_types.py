@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from agent_core.capabilities.declaring import Rule
 from agent_core.model.command import RISK_CLASSES, RiskClass
-from agent_core.providers.system_packages import IS_CLONE
+from agent_core.text.own_commands import IS_CLONE
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")

@@ -20,6 +20,7 @@ from agent_core.errors import DatabaseAway
 from agent_core.model.ids import AgentId
 from agent_core.ports.database import UnitOfWork, queue_in_one_unit
 from agent_core.ports.engine import Advance, EngineParts
+from agent_core.text.own_commands import process_text
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ for _name in ("procrastinate", "psycopg.pool"):  # an outage of the database is 
 SWEEP_SECONDS = 2.0
 CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
 ADVANCE = "advance"  # the name of the task, also in _DEFER of persistence/write_buffer.py
+MAX_NAME_CHARACTERS = 63  # PostgreSQL cuts longer names of connections
 MAKE_TABLES = 4711  # an advisory lock: processes that start at the same time make the tables once
 
 # The job, and its worker, in which something runs. A task that lost its job does not take a later one for its own.
@@ -51,7 +53,7 @@ class JobQueueEngine:
         limits = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2, "tcp_user_timeout": 20_000}
         # Who needs a lost connection opens it again; by itself, the pool would try ever more rarely.
         pool: dict[str, Any] = {"min_size": 0, "max_size": 4, "timeout": 3.0, "reconnect_timeout": 1.0}
-        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, **pool)
+        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, configure=self._name, **pool)
         self._app = App(connector=connector)
 
     @asynccontextmanager
@@ -75,6 +77,13 @@ class JobQueueEngine:
             found = await (await session.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
             if found == (None,):
                 await session.execute(self._app.schema_manager.get_schema())
+
+    async def _name(self, session: Any) -> None:
+        """Tell operators who look at the database, and the page Operations, whose connection it is."""
+        if self._worker and self._worker.worker_id:
+            name = f"signoff worker {self._worker.worker_id}: {process_text()}"[:MAX_NAME_CHARACTERS]
+            await session.execute("SELECT set_config('application_name', %s, false)", [name])
+            await session.commit()
 
     @property
     def in_progress(self) -> int:

@@ -243,7 +243,7 @@ class ActStep:
             if turn.started_at and commands.may_write_untrusted(turn.call.name, outcome.agent):
                 outcome = outcome.taint_folder()
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
-            return await self._go_on(work, outcome, turn, now)
+            return await self._go_on(work, paid, outcome, turn, now)
 
         try:
             outcome = await self.claim.save_and_present(finish)
@@ -256,13 +256,13 @@ class ActStep:
             await self.runner.tell(outcome.agent, outcome.changed)
         return outcome.agent
 
-    async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
+    async def _go_on(self, work: UnitOfWork, before: Agent, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""
         waits = self.runner.commands.waits(turn.call.name)
         if not waits and not isinstance(outcome.agent.status, Finished):
             return outcome
         if notes := await work.notes.list_waiting(outcome.agent):
-            return read_before_finishing(outcome, turn, notes, now)
+            return read_before_finishing(before, outcome, turn, notes, now)
         if not waits:
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]

@@ -167,9 +167,9 @@ class AgentLoop:
         if agent.schedule is None or not (agent.schedule.is_due(now) or why_run_ends(agent)):
             return agent
 
-        async def act(_work: UnitOfWork, present: Agent) -> Outcome:
+        async def act(work: UnitOfWork, present: Agent) -> Outcome:
             if why := why_run_ends(present):
-                return end_run(present, why, now)
+                return end_run(present, why, await work.notes.list_waiting(present), now)
             return run_due(present, now, self.most_late)
 
         return (await claim.save_and_present(act)).agent

@@ -24,7 +24,7 @@ from agent_core.oversight.untrusted_content import (
     has_tainted_memory,
     is_from_outside,
 )
-from agent_core.text.lines import counted, one_line, quoted
+from agent_core.text.lines import counted, listed, one_line, quoted
 
 MAX_REPLY_CHARACTERS = 200_000  # of an unusable reply, for people
 MAX_UNUSABLE_REPLIES = 3
@@ -164,7 +164,7 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     if not isinstance(agent.status, Acting):
         return Outcome(agent=spent, changed=turn, notices=offered)
     if finishes and isinstance(turn.result, Succeeded):
-        notice = Notice.to(agent, "finished", _end_text(agent, turn.result.output), now)
+        notice = Notice.to(agent, "finished", _end_text(agent, turn.result.output, now), now)
         return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
     ended = [before for before in earlier if before.state == "done" and agent.is_in_run(before.number)]
     why = why_lease_ends([*ended, turn])
@@ -183,13 +183,18 @@ def _use_lease(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[No
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
 
 
-def read_before_finishing(outcome: Outcome, turn: Turn, notes: Sequence[Note], now: datetime) -> Outcome:
-    """Let an agent that would finish read the notes of members first, unless people approved its end beside them."""
-    unread = [note for note in notes if note.by.kind == "member" and not _is_under_card(note, turn)]
-    if not unread or not isinstance(outcome.agent.status, Finished):
+def read_before_finishing(before: Agent, outcome: Outcome, turn: Turn, notes: Sequence[Note], now: datetime) -> Outcome:
+    """Let an agent that would finish read the notes of members first, unless people approved its end beside them.
+
+    A run that has used what it may ends all the same: the next one reads them.
+    """
+    if not isinstance(outcome.agent.status, Finished):
         return outcome
+    unread = [note for note in notes if note.by.kind == "member" and not _is_under_card(note, turn)]
+    going = replace(outcome.agent, schedule=before.schedule).become(Thinking(), now)  # its run is still open
+    if not unread or why_run_ends(going):
+        return _keep_for_next_run(outcome, notes, now)
     text = f"{outcome.agent.name} reads what {unread[-1].by} wrote before it finishes."
-    going = outcome.agent.become(Thinking(), now)
     kept = tuple(notice for notice in outcome.notices if notice.kind != "finished")
     return replace(outcome, agent=going, notices=(*kept, Notice.to(going, "waiting", text, now)))
 
@@ -226,10 +231,28 @@ def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
     return Outcome(agent=resting.become(Paused(reason), now), notices=(*ended, notice))
 
 
-def _end_text(agent: Agent, report: str) -> str:
-    """That the agent is done, with the first line of its report: the turn's card shows all of it."""
+def _end_text(agent: Agent, report: str, now: datetime) -> str:
+    """That the agent or its run is done, with the first line of its report: the turn's card shows all of it."""
     first = one_line(report.strip().partition("\n")[0], MAX_REASON_CHARACTERS)
-    return f"{agent.name} is done: {quoted(first, MAX_REASON_CHARACTERS)}"
+    run = agent.schedule.open if agent.schedule else None
+    who = f"Run {run.number}" if run else agent.name
+    return f"{who} is done: {quoted(first, MAX_REASON_CHARACTERS)}{_next_run(agent, now)}"
+
+
+def _next_run(agent: Agent, now: datetime) -> str:
+    """When the next run begins, if one does."""
+    schedule = agent.schedule
+    return f" Next run: {schedule.when(schedule.next_at, now)}." if schedule and schedule.next_at else ""
+
+
+def _keep_for_next_run(outcome: Outcome, notes: Sequence[Note], now: datetime) -> Outcome:
+    """Tell people of a schedule whose run has ended that their notes are for the next."""
+    schedule, writers = outcome.agent.schedule, dict.fromkeys(str(note.by) for note in notes if note.by.kind != "bot")
+    if schedule is None or not writers:
+        return outcome
+    at = f", {schedule.when(schedule.next_at, now)}" if schedule.next_at else ""
+    text = f"What {listed(writers)} wrote is kept for the next run{at}."
+    return replace(outcome, notices=(*outcome.notices, Notice.to(outcome.agent, "waiting", text, now)))
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
@@ -303,7 +326,7 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
         return Outcome(agent=replace(agent, schedule=replace(schedule, next_at=quiet_until)))
     due, following = schedule.last_due(now), replace(agent, schedule=schedule.from_now(now))
     if now - due > max(most_late, LATE):
-        text = f"Nobody ran Signoff when the run of {schedule.when(due)} was due, so it is left out."
+        text = f"Nobody ran Signoff when the run of {schedule.when(due, now)} was due, so it is left out."
         return Outcome(agent=following, notices=(Notice.to(agent, "waiting", text, now),))
     if isinstance(agent.status, Finished):
         begun, title = agent.begin_run(due, now)
@@ -311,7 +334,7 @@ def run_due(agent: Agent, now: datetime, most_late: timedelta) -> Outcome:
         return Outcome(agent=begun, notices=(Notice.to(begun, "resumed", title, now),))
     if schedule.is_left_out:
         return Outcome(agent=following)
-    text = f"The run of {schedule.when(due)} is left out: {_hindrance(agent)} Runs go on when it is finished."
+    text = f"The run of {schedule.when(due, now)} is left out: {_hindrance(agent)} Runs go on when it is finished."
     told = replace(schedule.from_now(now), is_left_out=True)
     return Outcome(agent=replace(agent, schedule=told), notices=(Notice.to(agent, "waiting", text, now),))
 
@@ -342,15 +365,17 @@ def _has_spent(agent: Agent) -> bool:
     return agent.budget.spent - schedule.open.spent >= schedule.budget
 
 
-def end_run(agent: Agent, why: str, now: datetime) -> Outcome:
-    """The agent finishes, since the open run has used what it may."""
+def end_run(agent: Agent, why: str, notes: Sequence[Note], now: datetime) -> Outcome:
+    """The agent finishes, since the open run has used what it may. `notes`: those that it has not read."""
     number = agent.schedule.runs if agent.schedule else 0
-    return finish(agent, f"Run {number} of {agent.name} ended: it used {why}.", now)
+    ended = finish(agent, f"Run {number} of {agent.name} ended: it used {why}.", now, _next_run(agent, now))
+    return _keep_for_next_run(ended, notes, now)
 
 
-def finish(agent: Agent, text: str, now: datetime) -> Outcome:
-    """The agent is finished, and the text is posted."""
-    return Outcome(agent=agent.become(Finished(text), now), notices=(Notice.to(agent, "finished", text, now),))
+def finish(agent: Agent, text: str, now: datetime, more: str = "") -> Outcome:
+    """The agent is finished, and the text is posted, with more."""
+    notice = Notice.to(agent, "finished", f"{text}{more}", now)
+    return Outcome(agent=agent.become(Finished(text), now), notices=(notice,))
 
 
 def _hindrance(agent: Agent) -> str:

@@ -264,6 +264,11 @@ class Agent:
         return self.schedule.next_at if self.schedule else None
 
     @property
+    def is_between_runs(self) -> bool:
+        """Whether it is done, and goes on by itself when its next run is due."""
+        return self.scheduled_at is not None and isinstance(self.status, Finished) and not self.is_archived
+
+    @property
     def is_tainted(self) -> bool:
         """Whether the agent ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
         return self.tainted or self.exposed

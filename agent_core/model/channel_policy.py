@@ -96,8 +96,15 @@ class ChannelPolicy:
         """Whether the person may change this policy; only full members may."""
         if actor.kind != "member":
             return False
-        is_last = self.set_by is not None and self.set_by.id == actor.id
+        is_last = self.set_by is not None and self.set_by.id == actor.id and not self.is_left_to_groups(actor)
         return is_last or any(each.includes(actor) for each in self.managers or self.approvers)
+
+    def is_left_to_groups(self, actor: Actor) -> bool:
+        """Whether only those who are named may change it, and not who set it last: for who signed in to the page.
+
+        They can lose a group, and would take the right back by the policy.
+        """
+        return actor.signed_in and any(each.id not in (ANYONE, OWNER) for each in self.managers or self.approvers)
 
     @property
     def may_be_two(self) -> bool:

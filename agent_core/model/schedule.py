@@ -6,7 +6,7 @@ the clock.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
@@ -20,7 +20,7 @@ from cronsim import CronSim, CronSimError
 
 from agent_core.model.channel_settings import QuietHours
 from agent_core.model.origin import Actor
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, quoted
 
 DEFAULT_TURNS, MAX_TURNS = 20, 500
 MAX_CHARACTERS = 500  # of a cron line
@@ -43,6 +43,8 @@ HOW = (
     "Write every day, every weekday, every Monday … at 9:00, every hour, every 15 minutes, or a cron line such as "
     "0 9 1 * * (minute, hour, day of the month, month, day of the week)."
 )
+EXAMPLES = "Examples: every weekday at 9:00 · every 15 minutes · 0 9 1 * * (at 9:00 on the first of each month)."
+MAX_QUOTED_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +135,13 @@ class Schedule:
         """The day and time of a run: `Monday 9:00 CET`."""
         return f"{due.astimezone(ZoneInfo(self.zone)):%A %-H:%M %Z}"
 
-    def when(self, at: datetime) -> str:
-        """A time in the schedule's zone, for people: `Mon 30 Nov 09:00 CET`."""
-        return f"{at.astimezone(ZoneInfo(self.zone)):%a %-d %b %H:%M %Z}"
+    def when(self, at: datetime, now: datetime) -> str:
+        """A time in the schedule's zone, for people: `Mon 30 Nov 09:00 CET`; with the year, if it is not this year."""
+        local, here = at.astimezone(ZoneInfo(self.zone)), now.astimezone(ZoneInfo(self.zone))
+        return f"{local:%a %-d %b{'' if local.year == here.year else ' %Y'} %H:%M %Z}"
+
+    def list_times(self, times: Iterable[datetime], now: datetime) -> str:
+        return ", ".join(self.when(at, now) for at in times)
 
     def _outside_quiet(self, found: Iterator[datetime]) -> Iterator[datetime]:
         skipped = 0
@@ -154,21 +160,29 @@ def next_times(schedule: Schedule, now: datetime, number: int = 3) -> tuple[date
 
 
 def cron_of(text: str) -> str:
-    """The cron line that a phrase stands for, or the text itself if it is one; raise ValueError that says how."""
+    """The cron line that a phrase stands for, or the text itself if it is one.
+
+    Raise ValueError with a sentence that says what is wrong, and a line of examples.
+    """
     said = " ".join(text.split())
     if found := PHRASE.fullmatch(said):
         return _cron_of_phrase(found)
     if len(said) > MAX_CHARACTERS or len(said.split()) != len("mhdMw"):
-        raise ValueError(HOW)
+        raise _not_usable(f"{quoted(said, MAX_QUOTED_CHARACTERS)} is no time that Signoff knows." if said else "When?")
+    line = quoted(said, MAX_QUOTED_CHARACTERS)
     try:
         next(CronSim(said, datetime(2026, 1, 1, tzinfo=UTC)))
     except StopIteration:
-        raise ValueError(f"{said} never comes. {HOW}") from None
+        raise _not_usable(f"{line} never comes.") from None
     except CronSimError as fault:
-        raise ValueError(f"{said} is no cron line: {str(fault).lower()}. {HOW}") from fault
+        raise _not_usable(f"{line} is no cron line: {str(fault).lower()}.") from fault
     if not (_is_plain(said.split()) and _has_words(said)):
-        raise ValueError(f"{said} cannot be said in words that are true. Write it more simply. {HOW}")
+        raise _not_usable(f"{line} is more than Signoff can say back in words: write it more simply.")
     return said
+
+
+def _not_usable(fault: str) -> ValueError:
+    return ValueError(f"{fault}\n{EXAMPLES}")
 
 
 def _has_words(cron: str) -> bool:
@@ -190,7 +204,7 @@ def _cron_of_phrase(found: re.Match[str]) -> str:
     if unit in ("minute", "hour"):
         return _cron_of_steps(unit, number, has_time=found["hour"] is not None)
     if found["number"]:
-        raise ValueError(HOW)
+        raise _not_usable("Only minutes and hours take a number.")
     at = _time_of(found)
     day = {"day": "*", "weekday": "1-5", "weekend": "0,6"}.get(unit) or str(DAYS.index(unit))
     return f"{at.minute} {at.hour} * * {day}"
@@ -212,12 +226,12 @@ def _time_of(found: re.Match[str]) -> time:
     hour, half = int(found["hour"]), (found["half"] or "").casefold()
     if half:
         if not 1 <= hour <= 12:
-            raise ValueError(HOW)
+            raise _not_usable(f"{hour} {half} is no time of day.")
         hour = hour % 12 + (12 if half == "pm" else 0)
     try:
         return time(hour, int(found["minute"] or 0))
     except ValueError as fault:
-        raise ValueError(HOW) from fault
+        raise _not_usable(f"{hour}:{found['minute'] or '00'} is no time of day.") from fault
 
 
 @lru_cache(256)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agent_core.errors import NotAllowed
+from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import ChannelPolicy
 from agent_core.model.command import CommandSpec, RiskClass
@@ -12,6 +12,11 @@ from agent_core.text.lines import listed
 
 AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
 WITHOUT_ACCOUNTS = "If they cannot come back in the browser where they made it, duplicate the agent."
+LOCKS_OUT = (
+    "Nothing was changed. Your account is in none of these groups: {}. From then on only their members could change "
+    "the policy, and you could not. Name one of your groups too, or first write in an agent's thread "
+    "!policy channel managers @GROUP with a group of yours."
+)
 WITH_SIGN_IN = "If they cannot sign in any more, duplicate the agent."
 
 
@@ -61,12 +66,21 @@ def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
 def require_may_change(policy: ChannelPolicy, origin: Origin, *, has_left: bool = False) -> None:
     """Raise NotAllowed unless the person may change the policy of their channel.
 
-    Any full member may where nobody has an account, and once who set it last has left (`has_left`).
+    Any full member may where nobody has an account, and once who set it last has left (`has_left`) and could change it.
     """
-    is_anybodys = has_left or not origin.has_account
+    is_left_to_groups = policy.is_left_to_groups(origin.by)
+    is_anybodys = (has_left and not is_left_to_groups) or not origin.has_account
     if not policy.may_change(origin.by) and not (is_anybodys and origin.by.kind == "member"):
-        who = [*map(str, policy.managers or policy.approvers), *([str(policy.set_by)] if policy.set_by else [])]
+        last = [str(policy.set_by)] if policy.set_by and not is_left_to_groups else []
+        who = [*map(str, policy.managers or policy.approvers), *last]
         raise NotAllowed(f"set the policy of this channel: {listed(dict.fromkeys(who))} may.")
+
+
+def require_keeps(changed: ChannelPolicy, actor: Actor) -> None:
+    """Raise InvalidInput for a policy that a person of the page, who sets it, could not change again."""
+    if changed.is_left_to_groups(actor) and not changed.may_change(actor):
+        named = listed(map(str, changed.managers or changed.approvers))
+        raise InvalidInput({"policy": LOCKS_OUT.format(named)})
 
 
 def require_may_approve(agent: Agent, turn: Turn, actor: Actor) -> None:

@@ -220,6 +220,8 @@ _WORKERS = text("SELECT count(*) AS number FROM procrastinate_workers WHERE last
 
 _LOADS = text(
     "SELECT w.id, count(j.id) AS number,"
+    " (SELECT min(application_name) FROM pg_stat_activity"  # its connections say which process it is
+    "  WHERE datname = current_database() AND application_name LIKE 'signoff worker ' || w.id || ': %') AS process,"
     " (array_agg(j.lock ORDER BY j.id) FILTER (WHERE j.id IS NOT NULL))[1:5] AS agents"
     " FROM procrastinate_workers w LEFT JOIN procrastinate_jobs j ON j.worker_id = w.id AND j.status = 'doing'"
     " WHERE w.last_heartbeat > now() - interval '5 s' GROUP BY w.id ORDER BY w.id"
@@ -258,7 +260,8 @@ class SqlJobs(SqlRepository):
         if not (self._buffer.is_on_server and await self._is_made()):
             return ()
         rows = await self._buffer.rows(_LOADS, {})
-        return tuple(WorkerLoad(str(row.id), row.number, tuple(map(AgentId, row.agents or ()))) for row in rows)
+        names = {row.id: (row.process or "").partition(": ")[2] or f"Worker {row.id}" for row in rows}
+        return tuple(WorkerLoad(names[row.id], row.number, tuple(map(AgentId, row.agents or ()))) for row in rows)
 
     async def state(self) -> QueueState | None:
         if not (self._buffer.is_on_server and await self._is_made()):

@@ -3,9 +3,8 @@
 import os
 import shutil
 from importlib.util import find_spec
-from pathlib import Path
 
-IS_CLONE = (Path(__file__).parents[2] / "pyproject.toml").is_file()  # not a package that was installed away from one
+from agent_core.text.own_commands import install_text
 
 
 def install_command(*packages: str) -> str:
@@ -15,11 +14,6 @@ def install_command(*packages: str) -> str:
     if shutil.which("dnf") and not shutil.which("apt-get"):
         return f"{sudo}dnf install {names}"
     return f"{sudo}apt-get update && {sudo}apt-get install {names}"
-
-
-def install_text(extra: str, *, is_clone: bool = IS_CLONE) -> str:
-    """The command that installs an extra of Signoff."""
-    return f"make extras EXTRAS={extra}" if is_clone else f"pip install 'signoff[{extra}]'"
 
 
 def missing_text(package: str, extra: str, *, module: str = "") -> str:

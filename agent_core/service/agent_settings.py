@@ -29,7 +29,7 @@ from agent_core.model.model_calls import Budget
 from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.records.reservation import reached_budget
-from agent_core.oversight.policy import require_may_change, require_may_decide
+from agent_core.oversight.policy import require_keeps, require_may_change, require_may_decide
 from agent_core.oversight.policy_change import (
     change_policy,
     follow_channel_policy,
@@ -205,6 +205,7 @@ class AgentSettings(TransactionalService):
                 raise InvalidInput({"policy": f"Nothing was changed. {changed.problem}"})
             if not (said := "; ".join(list_channel_changes(present, changed))):
                 return present
+            require_keeps(changed, origin.by)
             changed = replace(changed, set_by=origin.by)
             changed = with_choosers(present, changed, origin.by, now)
             work.preferences.exchange(origin.channel, POLICY_KEY, before, serialise_channel_policy(changed, before))

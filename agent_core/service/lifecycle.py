@@ -35,6 +35,7 @@ from agent_core.service.housekeeping.archiving import take_back
 from agent_core.service.housekeeping.calling_off import call_off
 from agent_core.service.housekeeping.deleting import Deleted, newest_turn, remove_family, sizes_of_files
 from agent_core.service.housekeeping.erasing import Eraser
+from agent_core.service.schedules import SETTING, SchedulePreview
 from agent_core.service.transactional import Attempt, TransactionalService
 from agent_core.spending.helper_tree import (
     budget_of,
@@ -91,10 +92,13 @@ class AgentLifecycle(TransactionalService):
             dry_run=agent.dry_run,
         )
 
-    async def create(self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True) -> Agent:
+    async def create(
+        self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True, schedule: SchedulePreview | None = None
+    ) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
 
         `sets_defaults`: whether the form offers its settings for the channel's next agent.
+        `schedule`: when it works again by itself, which only people who may decide for it set.
 
         Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. If the operator
         lets guests create agents, a guest's agent asks for every command, and its settings are not offered as defaults.
@@ -118,6 +122,7 @@ class AgentLifecycle(TransactionalService):
             policy = parse_channel_policy(await work.preferences.get(origin.channel, POLICY_KEY))
             agent = replace(tidy.made(origin, self.clock.now()), read_policy=policy)
             agent = agent if may_decide(agent, origin.by) else agent.expose()  # nobody who decides wrote its goals
+            agent = self._put_on(work, schedule, agent, origin) if schedule else agent
             work.agents.add(agent)
             if sets_defaults and origin.by.kind == "member":
                 save_agent_defaults(work, origin.channel, tidy)
@@ -126,6 +131,12 @@ class AgentLifecycle(TransactionalService):
             return agent
 
         return await self.save(act)
+
+    def _put_on(self, work: UnitOfWork, schedule: SchedulePreview, agent: Agent, origin: Origin) -> Agent:
+        require_may_decide(agent, origin.by, SETTING)
+        scheduled, told = schedule.put_on(agent, self.clock.now())
+        self.announce(work, scheduled, "changed", told)
+        return scheduled
 
     async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
         """Stop the agent and its helpers: withdraw proposals, end running commands and leases.
@@ -259,11 +270,12 @@ class AgentLifecycle(TransactionalService):
 
 
 def _creation_detail(agent: Agent) -> str:
-    """What the decision log says about a new agent: role, goals, and classes that need no approval."""
+    """What the decision log says about a new agent: role, goals, classes that need no approval, schedule."""
     free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
     two = f" · two people approve: {', '.join(agent.policy.two)}" if agent.policy.two else ""
     dry = " · dry run" if agent.dry_run else ""
-    return f"{agent.role} · {'; '.join(agent.goals)}{free}{two}{dry}"
+    scheduled = f" · {agent.schedule.words}. {agent.schedule.limits}" if agent.schedule else ""
+    return f"{agent.role} · {'; '.join(agent.goals)}{free}{two}{dry}{scheduled}"
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:

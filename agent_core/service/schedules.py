@@ -12,11 +12,12 @@ from agent_core.model.channel_settings import PREFERENCE, QuietHours, parse_remi
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.schedule import DEFAULT_TURNS, MAX_TURNS, Schedule, cron_of, next_times
-from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.policy import require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
 MAX_BUDGET_USD = 1_000_000
+SETTING = "set schedules here"  # completes "you may not …"
 Verb: TypeAlias = Literal["pause", "resume", "now", "delete"]
 SAID: dict[Verb, str] = {
     "pause": "paused the schedule",
@@ -44,6 +45,16 @@ class SchedulePreview:
     schedule: Schedule
     next: tuple[datetime, ...]
 
+    @property
+    def said(self) -> str:
+        return f"{self.schedule.words}. {self.schedule.limits}"
+
+    def put_on(self, agent: Agent, now: datetime) -> tuple[Agent, str]:
+        """The agent with this schedule in the place of another one, and what people are told of it."""
+        schedule = self.schedule.after(agent.schedule).from_now(now)
+        told = f"{schedule.by} set the schedule: {self.said} Next: {schedule.list_times(self.next, now)}."
+        return replace(agent, schedule=schedule), told
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSchedules(TransactionalService):
@@ -59,24 +70,27 @@ class AgentSchedules(TransactionalService):
     async def set(self, agent_id: AgentId, wanted: WantedSchedule, origin: Origin) -> Agent:
         """Give the agent a schedule, or another one; raise NotAllowed, InvalidInput, NotPossible for a helper."""
         checked = await self.preview(wanted, origin)
-        said = f"{checked.schedule.words}. {checked.schedule.limits}"
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             _require_may_schedule(agent, origin)
-            schedule = checked.schedule.after(agent.schedule).from_now(self.clock.now())
-            self.announce(work, agent, "changed", f"{origin.by} set the schedule: {said}")
-            return replace(agent, schedule=schedule)
+            scheduled, told = checked.put_on(agent, self.clock.now())
+            self.announce(work, agent, "changed", told)
+            return scheduled
 
-        return await self.change(agent_id, origin, "set the schedule", change, said)
+        return await self.change(agent_id, origin, "set the schedule", change, checked.said)
 
-    async def act(self, agent_id: AgentId, verb: Verb, origin: Origin) -> Agent:
+    async def act(self, agent_id: AgentId, verb: Verb, origin: Origin, *, is_stop: bool = False) -> Agent:
         """Pause, resume or delete the schedule, or begin a run now; raise NotAllowed, or NotPossible with the reason.
 
-        A run that is open goes on. Deleting keeps what the runs did.
+        A run that is open goes on. Deleting keeps what the runs did. `is_stop`: it is a pause by somebody who stops all
+        agents, and takes no more right than to stop one.
         """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
-            _require_may_schedule(agent, origin)
+            if is_stop and verb == "pause":
+                require_may_speak(origin.by, "stop agents here")
+            else:
+                _require_may_schedule(agent, origin)
             if agent.schedule is None:
                 raise NotPossible(f"{agent.name} has no schedule.")
             if verb == "now":
@@ -134,7 +148,7 @@ async def _zone_of(work: UnitOfWork, channel: ChannelScope) -> str:
 
 
 def _require_may_schedule(agent: Agent, origin: Origin) -> None:
-    require_may_decide(agent, origin.by, "set schedules here")
+    require_may_decide(agent, origin.by, SETTING)
     if agent.head:
         raise NotPossible(f"{agent.name} is a helper: it works when the agent it helps asks it to.")
     if agent.is_archived:

@@ -12,6 +12,7 @@ from adapters.typed.agent_templates import AgentTemplates
 from agent_core.capabilities.capability import Capability, Finding, answer_or, silent
 from agent_core.capabilities.models.settings import FEATURE as MODELS
 from agent_core.text.lines import counted, listed
+from agent_core.text.own_commands import command_text
 from bot.capabilities import Capabilities
 from bot.findings.mcp_clients import mcp_finding
 from bot.findings.plugins import extension_findings
@@ -38,7 +39,7 @@ class Tables:
 
 
 async def no_fault() -> str:
-    """Folders are not tested."""
+    """Nothing is tested."""
     return ""
 
 
@@ -50,6 +51,7 @@ class Probes:
     `database`: the result of the database check; for SQLite called only if the file exists.
     `capabilities`: the capabilities, not opened.
     `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
+    `sign_in`: why nobody can sign in to the page, or ""; called only if there is a provider.
     `unread_names`: names that are set and not read, each with the variable that is probably meant.
     """
 
@@ -57,19 +59,22 @@ class Probes:
     platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
     capabilities: Capabilities
     files: Callable[[], Awaitable[str]] = no_fault
+    sign_in: Callable[[], Awaitable[str]] = no_fault
     unread_names: Callable[[], Mapping[str, str]] = dict
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database and files, then for each feature."""
-    platforms, (database, files), (features, servers) = await asyncio.gather(
+    sign_in, platforms, (database, files), (features, servers) = await asyncio.gather(
+        _sign_in(settings, probes),
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         asyncio.gather(_database(settings, probes), _files(settings, probes)),
         asyncio.gather(_findings_of(probes.capabilities.every), tool_servers_finding(settings)),
     )
     return (
         _web(settings),
-        Finding(name="terminal", state="on", why="python -m bot solo"),
+        *sign_in,
+        Finding(name="terminal", state="on", why=command_text("solo")),
         *platforms,
         mcp_finding(settings),
         *map(unread_finding, probes.unread_names().items()),
@@ -154,6 +159,15 @@ def _web(settings: Settings) -> Finding:
     whom = f"for people with an account at {settings.oidc_issuer}" if settings.oidc_issuer else token
     variable = "HOST, PORT, OIDC_ISSUER" if settings.oidc_issuer else "HOST, PORT, WEB_TOKEN"
     return Finding(name="web", state="on", why=f"{settings.address}, {whom}", variable=variable)
+
+
+async def _sign_in(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """The finding on the provider of the page's accounts, if there is one."""
+    if not settings.oidc_issuer:
+        return ()
+    fault = await answer_or(f"{settings.oidc_issuer} {silent()}", probes.sign_in)
+    why = fault or f"the provider at {settings.oidc_issuer} answers"
+    return (Finding(name="sign-in", state="fault" if fault else "on", why=why, variable="OIDC_ISSUER"),)
 
 
 def _data_folder(folder: Path) -> Finding:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from adapters.mcp.access import MCP_PATH
 from agent_core.capabilities.capability import Finding
+from agent_core.text.own_commands import command_text
 from bot.settings import Settings
 
 HOW = (
@@ -19,7 +20,7 @@ HOW = (
 def mcp_finding(settings: Settings) -> Finding:
     """The finding on MCP clients."""
     if not settings.mcp_serve:
-        why = "for this machine: python -m bot mcp --help; true serves others beside the page"
+        why = f"for this machine: {command_text('mcp --help')}; true serves others beside the page"
         return Finding(name="mcp clients", state="off", why=why, variable="MCP_SERVE")
     headers = {"Authorization": "Bearer MCP_TOKEN"}  # the name, not the token: this is printed
     entry = _configuration({"type": "http", "url": f"{settings.address}{MCP_PATH}", "headers": headers})

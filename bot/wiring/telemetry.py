@@ -10,7 +10,7 @@ from typing import Protocol
 
 from agent_core.ports.clock import Clock
 from agent_core.ports.telemetry import NOT_WATCHED, Activity, Fact, Facts, Telemetry, TurnRef
-from agent_core.providers.system_packages import install_text
+from agent_core.text.own_commands import install_text
 from bot.release import release
 from bot.settings import Settings, written_variables
 from bot.wiring.instruments import DOLLARS, DURATIONS, ERRORS, INSTRUMENTS, RATE_LIMITS, TOKENS, Instrument

@@ -14,13 +14,13 @@ from agent_core.errors import CommandError, SettingsError, TransferRefused
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import version
 from agent_core.ports.database import Database
-from agent_core.providers.system_packages import install_text
 from agent_core.service.housekeeping.shared_storage import (
     find_database_id,
     read_database_id,
     read_storage_place,
     record_storage,
 )
+from agent_core.text.own_commands import install_text
 from bot.settings import Settings
 
 if TYPE_CHECKING:

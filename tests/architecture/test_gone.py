@@ -1,12 +1,14 @@
 """What was taken out of the house stays out."""
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from agent_core.persistence.tables import metadata
-from tests.architecture.sources import Source, imported
+from agent_core.text.own_commands import command_text
+from tests.architecture.sources import ROOT, SHIPPED, Source, imported
 
 pytestmark = pytest.mark.xdist_group("architecture")  # one process parses the sources
 
@@ -15,6 +17,7 @@ DRIVERS = {  # of databases, and the modules that may call them past SQLAlchemy
     "aiosqlite": set[str](),
     "psycopg": {"agent_core/persistence/server_broadcast.py"},  # LISTEN is no statement of SQLAlchemy
 }
+OF_A_CLONE = re.compile(r"\bmake (?:run|address|doctor|setup|extras|docs|test|check|reference)\b|python3? -m bot\b")
 DRIVER_CONNECTION = {"agent_core/persistence/connections.py"}  # a search of SQLite has a limit of time
 
 
@@ -59,3 +62,31 @@ def test_what_slack_sends_is_checked_by_bolt(shipped: Sequence[Source]) -> None:
         if isinstance(node, ast.Constant) and "x-slack-signature" in str(node.value).casefold()
     }
     assert not texts
+
+
+def _said_for_people(shipped: Sequence[Source]) -> Iterator[tuple[str, str]]:
+    """The texts of modules without their docstrings, and the pages."""
+    for each in shipped:
+        docstrings = {id(node.value) for node in each.nodes if isinstance(node, ast.Expr)}
+        yield from (
+            (str(each.path), node.value)
+            for node in each.nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+        )
+    pages = (path for folder in SHIPPED for ending in ("html", "js") for path in (ROOT / folder).rglob(f"*.{ending}"))
+    yield from ((path.relative_to(ROOT).as_posix(), path.read_text()) for path in pages)
+
+
+def test_one_module_says_how_commands_are_run_in_a_clone_and_how_where_signoff_is_installed(
+    shipped: Sequence[Source],
+) -> None:
+    found = {(path, text.strip()) for path, text in _said_for_people(shipped) if OF_A_CLONE.search(text)}
+    assert {path for path, _ in found} == {"agent_core/text/own_commands.py"}, found
+    assert (command_text("address", is_clone=True), command_text("address", is_clone=False)) == (
+        "make address",
+        "signoff address",
+    )
+    assert (command_text("solo", is_clone=True), command_text("solo", is_clone=False)) == (
+        "python -m bot solo",
+        "signoff solo",
+    )

@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from joserfc.jwk import OctKey
 from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64encode
 
+from adapters.screens.ui_text import AWAY
 from adapters.web.sign_in.sessions import SESSION_SECONDS
 from adapters.web.surface import WebSurface
 from agent_core.errors import NotFound
@@ -29,7 +31,9 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
+from tests.scenario.served import served
 from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts, query_of, signed_cookie
+from tests.standins.interrupted import DatabaseSwitch
 from tests.standins.oidc import CLIENT_ID, CLIENT_SECRET, OwnProvider, make_key, own_provider
 from tests.standins.serving import serving
 
@@ -289,7 +293,8 @@ async def test_a_session_is_not_renewed_and_ends_after_twelve_hours(own: OwnProv
     await eve.sign_in()
     person = account_id(own.address, "sub-1")
     async with browser(base) as other:
-        for age, status in ((0, 200), (SESSION_SECONDS - 60, 200), (SESSION_SECONDS + 60, 303)):
+        ahead = (-60, 200), (-180, 303)  # signed by another process, whose clock is ahead
+        for age, status in (*ahead, (0, 200), (SESSION_SECONDS - 60, 200), (SESSION_SECONDS + 60, 303)):
             seen = await other.get(
                 "/", headers={"Cookie": f"signoff_session={signed_cookie('session', [person, 'a'], age)}"}
             )
@@ -345,6 +350,44 @@ async def test_signing_out_ends_every_copy_of_the_session_and_no_other(base: str
 
 
 @pytest.mark.slow
+@attack("http", "Listening on to what changes, after one's session has ended", "the stream ends, and tells nothing")
+@pytest.mark.proves("page:session")
+@pytest.mark.parametrize("way", ["sign-out", "loss of access", "twelve hours"])
+async def test_a_stream_ends_with_its_session(own: OwnProvider, tmp_path: Path, way: str, answer: str) -> None:
+    own.claims = {"groups": ["team"]}
+    async with (
+        page_with_accounts(own.address, tmp_path, groups=("team",)) as base,
+        browser(base) as ana,
+        browser(base) as ben,
+    ):
+        await ana.sign_in()
+        if way == "twelve hours":
+            texts = [account_id(own.address, "sub-1"), "a"]
+            ana.session.cookie_jar.clear()
+            ana.session.cookie_jar.update_cookies(
+                {"signoff_session": signed_cookie("session", texts, SESSION_SECONDS - 1)}
+            )
+        async with ana.session.get(f"{base}/events") as stream, asyncio.timeout(PATIENCE_SECONDS):
+            assert await stream.content.readline() == b"retry: 1000\n"
+            match way:
+                case "sign-out":
+                    await ana.post("/sign-out")
+                case "loss of access":
+                    own.claims = {"groups": []}
+                    await ben.sign_in()
+                    own.claims = {"groups": ["team"]}
+                case _:
+                    while (await ana.get("/")).status == 200:
+                        pass
+            own.subject = "sub-2"
+            await ben.sign_in()
+            async with ben.session.get(f"{base}/events") as other:
+                await ben.chat().new_agent("Clerk", "keeps notes", "Write a report")
+                assert b"changed" in await other.content.readuntil(b"data: ")
+            assert await stream.content.read() == b"\n", answer
+
+
+@pytest.mark.slow
 @pytest.mark.proves("page:session")
 async def test_signing_out_leads_to_the_provider_s_own_page_where_it_has_one(provider: str, tmp_path: Path) -> None:
     async with page_with_accounts(provider, tmp_path) as base, browser(base) as ana:
@@ -362,6 +405,57 @@ async def test_another_site_does_nothing_with_a_session(eve: Browser, answer: st
         async with eve.session.post(eve.base + path, headers={"Origin": "https://evil.example"}) as refused:
             assert f"{refused.status}, nothing done" == answer
     assert await outcome(eve) == "somebody is signed in"
+
+
+@pytest.mark.slow
+@attack("http", "A form of `http://` and the page's own name, which somebody on the network made", "403, nothing done")
+@pytest.mark.proves("page:origin")
+async def test_the_same_name_without_tls_is_another_site(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    async with (
+        page_with_accounts(own.address, tmp_path, public_url="https://signoff.example") as base,
+        ClientSession(headers={"Host": "signoff.example"}) as eve,
+    ):
+        session = signed_cookie("session", [account_id(own.address, "sub-1"), "a"])
+        seen = {}
+        for origin in ("http://signoff.example", "https://signoff.example"):
+            headers = {"Origin": origin, "Cookie": f"__Host-signoff_session={session}"}
+            async with eve.post(f"{base}/theme", headers=headers, allow_redirects=False) as refused:
+                seen[refused.status] = await refused.text()
+    assert sorted(seen) == [303, 403]
+    assert (f"403, {'nothing' if 'nothing was done' in seen[403] else 'what'} done") == answer
+
+
+@pytest.mark.slow
+@attack("http", "A request line with the address of another site, and the page's own Host", "the way back is this page")
+@pytest.mark.proves("page:stays")
+async def test_the_way_back_is_of_the_host_that_was_checked(own: OwnProvider, base: str, answer: str) -> None:
+    place = urlsplit(base)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    line = "GET http://evil.example/enter/begin HTTP/1.1"
+    writer.write(f"{line}\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n".encode())
+    said = (await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)).decode()
+    writer.close()
+    (to,) = (each.partition(": ")[2] for each in said.splitlines() if each.startswith("Location: "))
+    assert (query_of(to)["redirect_uri"], answer) == (f"{base}/enter/callback", "the way back is this page")
+
+
+@pytest.mark.slow
+@attack("http", "Cutting the provider off while somebody signs out", "the session has ended")
+@pytest.mark.proves("page:session")
+async def test_a_session_ends_before_the_provider_is_asked(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    clock = FakeClock()
+    async with page_with_accounts(own.address, tmp_path, clock=clock) as base, browser(base) as ana:
+        await ana.sign_in()
+        cookie = {"Cookie": f"signoff_session={ana.cookies['signoff_session']}"}
+        clock.advance(timedelta(hours=1).total_seconds())  # what the provider says of itself is asked again
+        own.answers = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks, browser(base) as thief:
+            leaving = tasks.create_task(ana.post("/sign-out"))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await own.is_asked.wait()
+            assert ((await thief.get("/", headers=cookie)).status, answer) == (303, "the session has ended")
+            own.answers.set()
+        assert leaving.result().status == 200
 
 
 @pytest.mark.slow
@@ -404,6 +498,8 @@ async def test_token_and_key_open_no_page(own: OwnProvider, tmp_path: Path, secr
         assert (await eve.get("/metrics")).status == 401
         assert (await eve.get("/metrics", headers=bearer)).status == 200
         assert (await eve.get("/metrics", headers={"Authorization": "Bearer another"})).status == 401
+        proxied = await eve.get("/metrics", headers={**bearer, "X-Forwarded-For": "192.0.2.1"})
+        assert (proxied.status, "METRICS_TOKEN" in await proxied.text()) == ((200, False), (403, True))[secret == "key"]
 
 
 @pytest.mark.slow
@@ -411,7 +507,7 @@ async def test_token_and_key_open_no_page(own: OwnProvider, tmp_path: Path, secr
 @pytest.mark.proves("page:sign-in")
 @pytest.mark.parametrize("path", ["/", GENERAL, "/events", "/search?q=a", "/enter/other", "/static/x"])
 async def test_strangers_see_nothing(eve: Browser, path: str, answer: str) -> None:
-    for method in ("GET", "HEAD", "POST", "PUT"):
+    for method in ("GET", "HEAD", "POST", "PUT", "OPTIONS"):
         async with eve.session.request(method, eve.base + path, allow_redirects=False) as seen:
             text = await seen.text()
             assert (seen.status in (303, 401, 404, 405), "general" in text.replace(GENERAL, "")) == (True, False), (
@@ -448,7 +544,7 @@ def test_no_two_accounts_share_an_id(answer: str) -> None:
 @attack("http", "A group whose name is that of an account, or the other way round", "no right")
 @pytest.mark.proves("page:sign-in-groups")
 async def test_a_group_is_no_person(own: OwnProvider, eve: Browser, answer: str) -> None:
-    own.claims = {"groups": ["owner", "anyone", account_id(own.address, "boss"), {"a": 1}, "", 7, "g" * 999]}
+    own.claims = {"groups": ["leads", "owner", "anyone", account_id(own.address, "boss"), {"a": 1}, "", 7, "g" * 999]}
     await eve.sign_in()
     assert (await eve.post(f"{GENERAL}/policy", groups="leads")).status == 303
     own.subject, own.claims = "&leads", {"groups": ["Leads", "&leads", " leads"]}
@@ -499,6 +595,56 @@ async def test_what_a_person_granted_ends_with_their_group(own: OwnProvider, tmp
         own.subject, own.claims, ben.path = "sub-2", {"name": "Ben", "groups": ["leads"]}, ana.path
         await third.sign_in()
         assert (await ben.asks("write_to_file")).command
+
+
+@attack("http", "Taking a lost right back by the policy, which one set last oneself", "403")
+@pytest.mark.proves("page:sign-in-groups")
+async def test_who_lost_their_group_does_not_change_the_policy_that_they_set(
+    own: OwnProvider, tmp_path: Path, answer: str
+) -> None:
+    own.claims = {"groups": ["leads"]}
+    async with page_with_accounts(own.address, tmp_path) as base, browser(base) as ana:
+        await ana.sign_in()
+        assert (await ana.post(f"{GENERAL}/policy", groups="leads")).status == 303
+        await ana.post("/sign-out")
+        own.claims = {"groups": ["staff"]}
+        await ana.sign_in()
+        refused = await ana.post(f"{GENERAL}/policy", approvers="anyone")
+        assert (refused.status, "@leads may" in await refused.text()) == (int(answer), True)
+        form = await (await ana.get(f"{GENERAL}/policy")).text()
+        assert ("Set the policy" in form, "Who set it last" in form) == (False, False)
+    async with served(ScriptedModel(waits=True), tmp_path, token=CLIENT_SECRET) as base, browser(base) as operator:
+        await operator.post("/enter", token=CLIENT_SECRET)
+        assert (await operator.post(f"{GENERAL}/policy", approvers="anyone")).status == 303, "the operator still can"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in-groups")
+async def test_nobody_gives_the_policy_away_by_a_group_that_they_are_not_in(own: OwnProvider, eve: Browser) -> None:
+    own.claims = {"groups": ["leads"]}
+    await eve.sign_in()
+    refused = await eve.post(f"{GENERAL}/policy", groups="laeds")
+    said = await refused.text()
+    assert (refused.status, "in none of these groups: @laeds" in said, 'value="laeds"' in said) == (422, True, True)
+    assert (await eve.post(f"{GENERAL}/policy", groups="laeds, leads")).status == 303
+
+
+@pytest.mark.slow
+@attack("approval", "A group at the provider that is called as a word of the policy, such as `anyone`", "is not named")
+@pytest.mark.proves("page:sign-in-groups")
+async def test_no_group_is_named_by_a_word_of_the_policy(own: OwnProvider, eve: Browser, answer: str) -> None:
+    own.claims = {"groups": ["owner", "Anyone", "leads"]}
+    await eve.sign_in()
+    ana = eve.chat()
+    await ana.new_agent("Clerk", "keeps notes", "Write a report")
+    for said in ("@owner", "@Anyone", "leads, @anybody"):
+        refused = await eve.post(f"{ana.path}/say", text=f"!policy channel approvers {said}")
+        assert (refused.status, "is a word of the policy" in await refused.text()) == (422, True), answer
+        refused = await eve.post(f"{GENERAL}/policy", groups=said)
+        assert (refused.status, "is a word of the policy" in await refused.text()) == (422, True), answer
+    for said, shown in (("owner", "who made the agent"), ("@leads owner", "@leads, who made the agent")):
+        told = await eve.post(f"{ana.path}/say", text=f"!policy channel approvers {said}")
+        assert f"Who may approve: {shown}" in await told.text()
 
 
 # Secrets, and a provider or a database that is away
@@ -573,6 +719,21 @@ async def test_who_may_not_come_in_grants_nothing(issuer: str, groups: tuple[str
     assert answer == "is void"
 
 
+@attack("http", "Filling the database with accounts of people who may not come in", "nothing of them is kept")
+async def test_of_strangers_nothing_is_kept(answer: str) -> None:
+    everybody = Accounts(database := TemporaryDatabase())
+    team = Accounts(database, groups=frozenset({"team"}))
+    ana = Actor(id=account_id("https://id.example", "ana"), display="Ana", workspace="local", groups=("&team",))
+    eve = replace(ana, id=account_id("https://id.example", "eve"), groups=())
+    assert (await team.save(ana), await team.save(eve)) == (True, False)
+    with pytest.raises(NotFound):
+        await everybody.find(eve.id)
+    assert answer == "nothing of them is kept"
+    assert not await team.save(replace(ana, groups=()))
+    with pytest.raises(NotFound):  # also in a process whose settings name no groups
+        await everybody.find(ana.id)
+
+
 @pytest.mark.slow
 @attack("http", "The cookie of a session at the provider of before, with the same client secret", "is a stranger's")
 async def test_a_session_of_another_provider_is_void(own: OwnProvider, tmp_path: Path, answer: str) -> None:
@@ -620,3 +781,25 @@ async def test_rights_count_when_the_form_is_there(
         writer.close()
     written = await asyncio.to_thread(lambda: list(tmp_path.rglob("a.md")))
     assert (said.split()[1] in (b"403", b"409"), written, answer) == (True, [], "does nothing")
+
+
+@attack("http", "A copy of the cookie of a session that ended, while the database is away", "503, for each page")
+@pytest.mark.proves("page:session")
+async def test_while_the_database_is_away_a_session_is_nobody_s(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    database = DatabaseSwitch()
+    async with (
+        page_with_accounts(own.address, tmp_path, open_database=database.open) as base,
+        browser(base) as ana,
+        browser(base) as thief,
+    ):
+        await ana.sign_in()
+        thief.session.cookie_jar.update_cookies(ana.cookies)
+        await ana.post("/sign-out")
+        database.is_off = True
+        for path in ("/", "/events", "/enter", "/enter/begin", "/search?q=a"):
+            seen = await thief.get(path)
+            assert (f"{seen.status}, for each page", AWAY in await seen.text()) == (answer, True), path
+        kept = await thief.post("/theme", theme="dark", text="What I wrote")
+        assert (kept.status, "What I wrote" in await kept.text()) == (503, True)
+        assert (await thief.get("/static/outage.js")).status == 200
+        assert (await ana.get("/")).status == 303, "a stranger is one also then"

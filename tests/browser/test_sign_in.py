@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
+from adapters.web.surface import HEARTBEAT_SECONDS
 from agent_core.model.origin import account_id
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat, open_context
@@ -84,6 +85,18 @@ async def test_an_open_page_says_that_the_session_has_ended(browser: Browser, pr
         await ana.page.context.clear_cookies()
         model.say(writing("a.md", "x"))
         await expect(ana.page.get_by_text("Your sign-in has ended. Reload the page to sign in again.")).to_be_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:session")
+async def test_a_quiet_page_says_it_too(browser: Browser, provider: str, tmp_path: Path) -> None:
+    model = ScriptedModel(waits=True)
+    async with page_with_accounts(provider, tmp_path, model=model) as base:
+        ana = await sign_in(browser, base, "ana-10")
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        await ana.page.request.post(f"{base}/sign-out", headers={"Origin": base})
+        said = ana.page.get_by_text("Your sign-in has ended. Reload the page to sign in again.")
+        await expect(said).to_be_visible(timeout=3 * HEARTBEAT_SECONDS * 1000)
 
 
 @pytest.mark.slow

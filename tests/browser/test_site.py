@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -116,3 +116,17 @@ async def test_the_search_finds_a_page_and_asks_no_other_host(address: str, cont
     await found.first.click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Upgrade")
     assert asked == {urlsplit(address).netloc}
+
+
+@slow
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(("scheme", "is_dimmed"), [("light", False), ("dark", True)])
+async def test_pictures_do_not_glare_in_the_dark(
+    address: str, context: BrowserContext, scheme: Literal["light", "dark"], *, is_dimmed: bool
+) -> None:
+    page = await context.new_page()
+    await page.emulate_media(color_scheme=scheme)
+    await page.goto(f"{address}index.html")
+    picture = page.get_by_role("img", name="The local workspace: the thread of the agent")
+    shown = await picture.evaluate("each => getComputedStyle(each).filter")
+    assert (shown == "brightness(0.8)") == is_dimmed

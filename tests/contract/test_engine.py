@@ -22,6 +22,7 @@ from agent_core.persistence.database import SqlDatabase, SqlUnitOfWork
 from agent_core.ports.engine import Engine, EngineParts
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent, keep
+from agent_core.text.own_commands import process_text
 from bot.worker import work
 from tests.patience import PATIENCE_SECONDS
 from tests.tables import on_database
@@ -445,6 +446,8 @@ async def test_workers_name_what_they_hold_and_the_queue_what_waits(place: Place
         assert workers == ()
         return
     assert [(each.number, each.agents) for each in workers] == [(1, (ADA.id,))]
+    assert process_text().startswith(workers[0].name)  # PostgreSQL cuts long names
+    assert workers[0].name.startswith("Process ")
     assert (queue.waiting, queue.running) == (1, 1)
     assert queue.oldest
     assert abs(queue.oldest - SystemClock().now()) < timedelta(minutes=5)

@@ -52,6 +52,11 @@ async def test_the_installed_package_walks_a_story_and_keeps_its_data_for_the_ac
     here, data = tmp_path / "here", tmp_path / "share"
     here.mkdir()
     assert run(installed.with_name("signoff"), "--version", folder=here).startswith("signoff ")
+    report = run("env", f"XDG_DATA_HOME={data}", installed.with_name("signoff"), "doctor", folder=here)
+    assert "signoff solo" in report
+    assert "pip install 'signoff[embeddings]'" in report
+    assert "make " not in report
+    assert "python -m bot" not in report
     given = {"PORT": str(free_port()), "XDG_DATA_HOME": str(data), "PYTHONPATH": ""}
     async with running(here, "bot", "run", python=installed, **given) as started:
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -10,6 +10,7 @@ from typing import Any
 import discord
 import pytest
 
+from adapters.chat.texts import HOW_AGAIN
 from adapters.screens.buttons import Button
 from agent_core.model.note import Note
 from agent_core.model.origin import Actor, Origin
@@ -57,6 +58,7 @@ async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(t
         made = await submitted(ana, again, {"goals": "one goal"})
         assert made.response
         assert "Clerk was created" in text_of(made.response.message)
+        assert HOW_AGAIN in text_of(made.response.message)  # its form has no field for a schedule
         agent = await play.running.agent()
         assert (agent.role, agent.goals) == ("keeps notes", ("one goal",))
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.schedule import Schedule
+from agent_core.model.schedule import EXAMPLES, Schedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
+from tests.scenario.slack_app import GENERAL, Office, at_work, text_of
 from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.team import SlackChat
 from tests.scenario.test_signed_off import clerk
 
 SURFACES = (
@@ -93,3 +95,39 @@ async def test_in_a_terminal_the_run_that_is_due_begins_when_the_agent_is_opened
         await make_due(scene)
         await scene.ana.new_agent("Clerk", "keeps notes")
         await decide_on_a_run(scene, "Run 1 · ", "One")
+
+
+async def test_slacks_form_for_a_new_agent_has_a_schedule_and_says_what_is_wrong_with_it(
+    office: Office, tmp_path: Path
+) -> None:
+    filled = {"Name": "Clerk", "Goals": "Write a report"}
+    async with at_work(office, ScriptedModel(DONE), tmp_path) as running:
+        await office.ana.types("/agent", "new", office.general)
+        form = await office.form(office.ana, "New agent")
+        refused = await office.ana.submits(form, {**filled, "Schedule": "now and then"})
+        wrong = f"Schedule: “now and then” is no time that Signoff knows.\n{EXAMPLES}"
+        assert refused.body["errors"] == {"schedule": wrong}
+        assert not await running.stage.views.agents(GENERAL)
+        await office.ana.submits(form, {**filled, "Schedule": WHEN})
+        told = text_of(await office.said(f"@ana set the schedule: {WORDS}."))
+        assert told.rpartition("Next: ")[2].count(" 09:00 ") == 3
+        assert (await running.agent()).scheduled_at
+
+
+@pytest.mark.slow
+async def test_after_five_runs_the_thread_has_said_of_each_how_it_ended_and_offers_to_resume_none(
+    tmp_path: Path,
+) -> None:
+    reports = [reply_text("task_complete", {"reason": f"Report {number} is written."}) for number in range(6)]
+    async with opened("slack-http", ScriptedModel(*reports), tmp_path) as scene:
+        ana = await clerk(scene)
+        await (await ana.asks("task_complete")).press("Approve")
+        assert await ana.sees("Clerk is done: “Report 0")
+        await says_and_is_told(scene, (f"!schedule set {WHEN}", WORDS))
+        for number in range(1, 6):
+            await make_due(scene)
+            await (await ana.asks("task_complete")).press("Approve")
+            assert await ana.sees(f"Run {number} is done: “Report {number} is written.” Next run: ")
+        assert isinstance(ana, SlackChat)
+        ends = [text_of(message) for message in ana.office.general.messages if "is done: “" in text_of(message)]
+        assert ["Resume" in each for each in ends] == [True, *[False] * 5]

@@ -1,5 +1,6 @@
 """Providers of accounts on loopback sockets: a real one from PyPI, and one of our own that can be made to lie."""
 
+import asyncio
 import subprocess
 import sys
 import time
@@ -59,6 +60,7 @@ class OwnProvider:
 
     `claims` are put over the right ones, and None takes one out. `sign` makes the token, by default with `key`.
     `keys`: those that it publishes. `checks_verifier`: whether it holds a code to the browser that asked for it.
+    `answers`: until this happens it says nothing of itself; `is_asked`: somebody waits for that.
     `metadata` is put over what it says of itself. `userinfo`: what its page of the person says beside the subject.
     """
 
@@ -71,6 +73,8 @@ class OwnProvider:
     sign: Callable[["OwnProvider", dict[str, Any]], str] | None = None
     checks_verifier: bool = True
     is_away: bool = False
+    answers: asyncio.Event | None = None
+    is_asked: asyncio.Event = field(default_factory=asyncio.Event)
     address: str = ""
     codes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -87,6 +91,9 @@ class OwnProvider:
 
     async def describe(self, request: web.Request) -> web.Response:
         self.asked.append(request.path)
+        if self.answers:
+            self.is_asked.set()
+            await self.answers.wait()
         if self.is_away:
             return web.Response(status=503)
         person = {} if self.userinfo is None else {"userinfo_endpoint": f"{self.address}/person"}

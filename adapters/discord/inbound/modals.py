@@ -8,7 +8,7 @@ import discord
 
 from adapters.chat.agent_messages import choice_screen, note_screen, refused_screen
 from adapters.chat.refusals import RefusedAction, attempt
-from adapters.chat.texts import creation_text
+from adapters.chat.texts import HOW_AGAIN, creation_text
 from adapters.discord.inbound import submitted_forms
 from adapters.discord.inbound.answering import send_answer
 from adapters.discord.inbound.context import (
@@ -90,7 +90,7 @@ class DiscordModalListener:
             form = replace(self.context.forms.blank(origin), fields=sent.fields, problems=error.problems)
             await self.context.forms.save(form)
             return draw(refused_screen(error.problems, ViewButton("new agent", form.key)))
-        return text_message(creation_text(agent))
+        return text_message(f"{creation_text(agent)} {HOW_AGAIN}")
 
     async def _send(self, sent: EditForm | AnswerForm | PolicyForm | RuleForm, origin: Origin) -> DiscordMessage | None:
         """Carry out a form that is kept if a field is wrong; return what is then said, such as the policy."""

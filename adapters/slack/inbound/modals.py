@@ -16,6 +16,7 @@ from adapters.slack.outbound.views import sentence_view
 from adapters.typed.actions import FormInput
 from adapters.typed.form_values import argument_names
 from adapters.typed.policies import change_of_form
+from adapters.typed.schedule_commands import create_of_form
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
@@ -86,7 +87,7 @@ class SlackModalListener:
         )
         event = of_submission(body, workspace, channel.channel, place.thread)
         origin = await self.context.origin_in(event, channel)  # the form may be old, or its channel made up
-        agent = await self.context.service.lifecycle.create(submitted_forms.draft_of(view), origin)
+        agent = await create_of_form(self.context.service, submitted_forms.fields_in(view), origin)
         self.context.soon(self._tell_of(event, agent))
 
     async def _tell_of(self, event: SlackEvent, agent: Agent) -> None:

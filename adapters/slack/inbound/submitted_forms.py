@@ -13,7 +13,6 @@ from adapters.slack.outbound.inputs import FIELD, field_of, written
 from adapters.typed import form_values
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
-from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 
@@ -63,11 +62,6 @@ def home_channel(action: Mapping[str, Any]) -> ChannelScope:
         return ChannelScope.parse(str(action.get("block_id") or "").partition(" ")[0])
     except ValueError:
         raise foreign_button_error() from None
-
-
-def draft_of(view: Mapping[str, Any]) -> AgentDraft:
-    """The draft of a new agent; raise InvalidInput if the budget is not an amount."""
-    return form_values.draft_of(fields_in(view))
 
 
 def chosen_channel(view: Mapping[str, Any]) -> str:

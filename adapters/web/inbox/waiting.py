@@ -12,7 +12,7 @@ from adapters.screens.cards import turn_card
 from adapters.screens.ui_text import SECOND
 from adapters.typed.actions import FormInput
 from adapters.web import identity
-from adapters.web.inbox.stopping import count_at_work, may_stop_all, stop_all
+from adapters.web.inbox.stopping import count_at_work, may_stop_all, offer_text, stop_all
 from adapters.web.inbox.visits import Visit
 from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.pages.form_pages import after_saving
@@ -135,7 +135,8 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         most_running=MAX_RUNNING,
         newly_finished=newly_finished,
         ended=ended,
-        at_work=count_at_work(census) if may_stop_all(person) else 0,
+        stops=offer_text(count_at_work(census), len(present.between_runs)) if may_stop_all(person) else "",
+        pauses=bool(present.between_runs),
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,

@@ -101,7 +101,7 @@ class ChannelPolicyPage:
         policy = await self.workspace.agent_settings.channel_policy(channel)
         origin = self.workspace.origin(request)
         shown = fields_of_channel(policy)
-        chosen = fields_of_channel(_channel_change(asked.given, origin)(policy)) if asked.given else shown
+        chosen = fields_of_channel(_chosen_change(asked.given)(policy)) if asked.given else shown
         return await self.workspace.answer(
             request,
             "channel_policy.html",
@@ -125,17 +125,21 @@ class ChannelPolicyPage:
 
 def _may_change(policy: ChannelPolicy, origin: Origin) -> bool:
     """Whether the form is for this person; without accounts it is for everybody, also after such a person set it."""
-    is_of_account = policy.set_by is None or policy.set_by.signed_in
+    is_of_account = policy.set_by is None or policy.set_by.signed_in or policy.is_left_to_groups(origin.by)
     return origin.by.kind == "member" and not (
         origin.has_account and is_of_account and not policy.may_change(origin.by)
     )
 
 
-def _channel_change(form: FormValues, origin: Origin) -> ChannelChange:
-    """What the person changed of the policy that the form had shown; where people have accounts, also to groups."""
+def _chosen_change(form: FormValues) -> ChannelChange:
+    """What the person changed of the policy that the form had shown, without names of groups."""
     wanted = {name: value for name, value in form.items() if name != GROUPS and not name.startswith(SHOWN)}
-    change = channel_change({name: value for name, value in wanted.items() if value != form.get(f"{SHOWN}{name}")})
-    groups = form.get(GROUPS, "").strip(" ,")
+    return channel_change({name: value for name, value in wanted.items() if value != form.get(f"{SHOWN}{name}")})
+
+
+def _channel_change(form: FormValues, origin: Origin) -> ChannelChange:
+    """What the person changed; where people have accounts, also to groups."""
+    change, groups = _chosen_change(form), form.get(GROUPS, "").strip(" ,")
     if not (groups and origin.has_account):
         return change
     approvers = tuple(dict.fromkeys(map(group_approver, groups.split(","))))

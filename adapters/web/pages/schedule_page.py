@@ -7,7 +7,7 @@ from aiohttp import web
 
 from adapters.typed.form_values import FormValues, dollars
 from adapters.typed.notification_commands import quiet_hours
-from adapters.typed.schedule_commands import turns_of
+from adapters.typed.schedule_commands import HOW_QUIET, turns_of
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.pages.form_pages import NOTHING, FormState, with_errors_shown
@@ -16,7 +16,6 @@ from agent_core.model.schedule import DEFAULT_TURNS, HOW, Schedule, next_times
 from agent_core.service.schedules import SchedulePreview, Verb, WantedSchedule
 
 SCHEDULE = f"{AGENT}/schedule"
-HOW_QUIET = "Quiet hours: write them as 22:00-07:00, or nothing."
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 The code flow of OpenID Connect with PKCE, state and nonce. Of what it sends, name and groups are kept.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from authlib.integrations.base_client.async_openid import AsyncOpenIDMixin
 from authlib.integrations.httpx_client import AsyncOAuth2Client
 from joserfc.errors import ClaimError, JoseError
 
-from adapters.web.identity import WORKSPACE, renamed
+from adapters.web.identity import SKEW_SECONDS, WORKSPACE, renamed
 from adapters.web.sign_in.sessions import NotTrusted, ProviderAway, SignInAttempt
 from adapters.web.urls import is_private
 from agent_core.model.origin import Actor, account_id
@@ -31,7 +32,6 @@ ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OTHER_ENDPOINTS = ("userinfo_endpoint", "end_session_endpoint")
 SIGNING = "id_token_signing_alg_values_supported"
 TIMEOUT_SECONDS = 10.0
-SKEW_SECONDS = 120  # by which the clocks of two machines may differ
 MAX_AGE = timedelta(hours=1)  # of what the provider says of itself, and so of a signing key that it gave up
 MAX_GROUPS, MAX_GROUP_CHARACTERS, MAX_SUBJECT_CHARACTERS = 200, 200, 255
 
@@ -58,10 +58,14 @@ class OpenIdProvider:
         """Its host, as people know it."""
         return urlsplit(self.issuer).netloc
 
-    async def begin(self, redirect_uri: str) -> SignInAttempt:
-        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway."""
+    async def begin(self, redirect_uri: str, *, asks_which: bool = False) -> SignInAttempt:
+        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway.
+
+        `asks_which`: the provider lets people choose the account, also where it knows one.
+        """
         client = await self._client()
-        begun = await client.create_authorization_url(redirect_uri)
+        wish = {"prompt": "select_account"} if asks_which else {}
+        begun = await client.create_authorization_url(redirect_uri, **wish)
         return SignInAttempt(
             url=begun["url"], state=begun["state"], nonce=begun["nonce"], verifier=begun["code_verifier"]
         )
@@ -88,6 +92,14 @@ class OpenIdProvider:
             return ""
         left: dict[str, str] = await client.create_logout_url(client_id=self.client_id)
         return left["url"]
+
+    async def find_fault(self) -> str:
+        """Why nobody can sign in there, as a sentence without its end; "" if what it says of itself can be used."""
+        try:
+            await self._client()
+        except ProviderAway as away:
+            return str(away)
+        return ""
 
     async def _claims(self, client: _Client, token: Mapping[str, Any], nonce: str) -> Mapping[str, Any]:
         """What the provider says of the person: in the signed token, and what that leaves out on a page of its own."""
@@ -135,8 +147,15 @@ class OpenIdProvider:
             said = answer.json()
             used = self._checked(said)
             has_scope = GROUPS_SCOPE in said.get("scopes_supported", ())
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError) as fault:
-            raise ProviderAway(str(fault) or type(fault).__name__) from fault
+        except httpx2.HTTPStatusError as fault:
+            said = f"{address} answers with status {fault.response.status_code}, not with the provider's description"
+            raise ProviderAway(said) from fault
+        except (httpx2.HTTPError, httpx2.InvalidURL) as fault:
+            raise ProviderAway(f"{self.host} cannot be reached ({type(fault).__name__})") from fault
+        except (json.JSONDecodeError, UnicodeDecodeError) as fault:
+            raise ProviderAway(f"what is at {address} is no provider's description") from fault
+        except (ValueError, TypeError) as fault:
+            raise ProviderAway(str(fault)) from fault
         scopes = (*SCOPES, GROUPS_SCOPE) if has_scope else SCOPES
         options = {"scope": " ".join(scopes), "code_challenge_method": "S256", "timeout": TIMEOUT_SECONDS}
         return _Client(None, client_id=self.client_id, client_secret=self.client_secret, client_kwargs=options, **used)

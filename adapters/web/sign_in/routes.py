@@ -17,6 +17,7 @@ from adapters.web.urls import local_path
 from agent_core.model.origin import Actor
 
 MAX_TARGET = 1000  # characters of the page to go to, which is kept in a cookie
+AWAY = 503  # the status where nobody was refused: the provider does not answer
 FAULT_WORD = re.compile(r"[a-z_]{1,40}", re.ASCII)
 NOT_BEGUN = "This sign-in did not begin in this browser, or more than ten minutes ago. Sign in again."
 PROVES_NOTHING = (
@@ -24,8 +25,8 @@ PROVES_NOTHING = (
     "your operator: Signoff's log says why."
 )
 NO_MEMBER = (
-    "{} says that you are {}. Signoff lets in members of certain groups only, and you are in none of them. Ask your "
-    "operator."
+    "{} says that you are {}. Signoff lets in members of certain groups only, and you are in none of them. Sign in "
+    "with another account, or ask your operator."
 )
 
 logger = logging.getLogger(__name__)
@@ -64,11 +65,11 @@ class SignInRoutes:
 
     async def begin(self, request: web.Request) -> web.StreamResponse:
         """Keep in the browser what is needed when it comes back, and send it to the provider."""
-        to = _target(request.query.get("to", "/"))
+        to, asks_which = _target(request.query.get("to", "/")), "other" in request.query
         if visitor_of(request).has_entered:
             return redirect_to(to)
         try:
-            begun = await self.sign_in.provider.begin(self.sign_in.callback(request))
+            begun = await self.sign_in.provider.begin(self.sign_in.callback(request), asks_which=asks_which)
         except ProviderAway as away:
             return self._refuse(request, self._away(away))
         response = redirect_to(begun.url)
@@ -90,7 +91,8 @@ class SignInRoutes:
         try:
             person = await self._person(request, nonce, verifier)
         except Refused as refused:
-            response = self._refuse(request, refused)
+            left = "" if refused.status == AWAY else await self.sign_in.provider.sign_out_address()
+            response = self._refuse(request, refused, _target(to), left)
         else:
             response = self._go_on(request, _target(to))
             self.sign_in.start(person, response)
@@ -122,18 +124,21 @@ class SignInRoutes:
 
     def _away(self, away: ProviderAway) -> Refused:
         said = f"{self.sign_in.provider.host} does not answer, so nobody can sign in. Try again in a minute."
-        return Refused(said, 503, f"the provider is away: {away}")
+        return Refused(said, AWAY, f"the provider is away: {away}")
 
-    def _refuse(self, request: web.Request, refused: Refused) -> web.Response:
+    def _refuse(self, request: web.Request, refused: Refused, to: str = "/", left: str = "") -> web.Response:
+        """The page that says why, with ways on: to sign in again or by another account, or out at the provider."""
         logger.warning("a sign-in failed", extra={"why": refused.why})
-        return self._page(request, "/", refused.said, refused.status)
+        return self._page(request, to, refused.said, refused.status, left)
 
-    def _page(self, request: web.Request, to: str, said: str = "", status: int = 200) -> web.Response:
+    def _page(self, request: web.Request, to: str, said: str = "", status: int = 200, left: str = "") -> web.Response:
         html = page(
             "sign_in.html",
             begin=f"{BEGIN}?to={quote(to, safe='/')}",
             host=self.sign_in.provider.host,
             said=said,
+            refused=bool(said) and status != AWAY,
+            left=left,
             theme=theme_of(request),
         )
         return _answer(html, status)

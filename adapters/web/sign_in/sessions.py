@@ -44,8 +44,11 @@ class Provider(Protocol):
     def host(self) -> str:
         """Its host, as people know it."""
 
-    async def begin(self, redirect_uri: str) -> SignInAttempt:
-        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway."""
+    async def begin(self, redirect_uri: str, *, asks_which: bool = False) -> SignInAttempt:
+        """Begin a sign-in, after which the provider sends the browser to `redirect_uri`; raise ProviderAway.
+
+        `asks_which`: the provider lets people choose the account, also where it knows one.
+        """
 
     async def finish(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Actor:
         """The person for whom the provider gave the code; raise ProviderAway or NotTrusted."""
@@ -88,7 +91,7 @@ class AccountSignIn:
 
     def address(self, request: web.Request) -> str:
         """The page's address; without PUBLIC_URL the one on this machine that the browser has used."""
-        return self.public_url or f"http://{request.host}"
+        return self.public_url or f"http://{request.headers['Host']}"
 
     async def learn(self, person: Actor) -> bool:
         """Keep what the provider says of a person, for all their sessions; return whether they may come in.
@@ -97,8 +100,7 @@ class AccountSignIn:
         """
         if self.accounts is None:
             raise DatabaseAway
-        await self.accounts.save(person)
-        return self.accounts.admits(person)
+        return await self.accounts.save(person)
 
     def start(self, person: Actor, response: web.StreamResponse) -> None:
         """Start a new session of this person in the browser that gets the response."""
@@ -107,22 +109,17 @@ class AccountSignIn:
     async def visitor(self, request: web.Request, has_ended: Callable[[str], Awaitable[bool]]) -> Visitor:
         """The person of the session, with the rights of their last sign-in anywhere; else a stranger.
 
-        `has_ended` says of a session whether its person signed out of it. While the database is away, nobody knows the
-        person's rights: then it is a guest, who decides nothing.
+        `has_ended` says of a session whether its person signed out of it. Raise DatabaseAway: nobody knows who it is.
         """
         match self.session_cookie.read(request):
             case [person_id, session]:
                 pass
             case _:
                 return new_visitor()
-        person = unknown = Actor(id=person_id, display="Account", kind="guest")
+        if self.accounts is None:
+            raise DatabaseAway
         try:
-            if self.accounts:
-                person = await self.accounts.find(person_id)
-                if await has_ended(session):
-                    return new_visitor()
+            person = await self.accounts.find(person_id)
         except NotFound:
             return new_visitor()
-        except DatabaseAway:
-            person = unknown
-        return Visitor(person, has_entered=True, session=session)
+        return new_visitor() if await has_ended(session) else Visitor(person, has_entered=True, session=session)

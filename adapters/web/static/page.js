@@ -129,6 +129,7 @@ document.documentElement.classList.add("has-keys");
 // Keeps the page up to date: htmx fetches it, Idiomorph draws what changed. All links and forms also work without scripts.
 const RETRY_MS = 2000, SLOW_MS = 10_000, SOON_MS = 30, END_PX = 44;
 let shown = 0, isAnswer = false, pending = null;  // how many pages were drawn; whether what is drawn now answers a form; the next fetch
+let isOut = false;  // whether the session has ended
 
 const present = () => document.getElementById("present");
 const openCard = () => document.querySelector("#thread > article:last-of-type");
@@ -201,7 +202,9 @@ function refresh() {
 function takePage(detail, request, { status, responseURL }) {
   const isRow = request.elt.matches("a, .fold p"), isStale = request.answered !== answered && !isRow;
   detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
-  if (new URL(responseURL).pathname === "/enter") say("Your sign-in has ended. Reload the page to sign in again.");
+  const wasOut = isOut;
+  isOut = new URL(responseURL).pathname === "/enter";
+  if (isOut && !wasOut) say("Your sign-in has ended. Reload the page to sign in again.");
   if (isStale || status === 503) setTimeout(refresh, status === 503 ? RETRY_MS : 0);
   if (status !== 404 || !document.querySelector("form.reply button")) return;
   for (const each of document.querySelectorAll(".acts, .lease, form.reply button, aside form")) each.remove();
@@ -219,7 +222,7 @@ function listen() {
   stream.addEventListener("changed", refreshSoon);
   stream.addEventListener("beat", () => document.querySelector("[data-told]") ? showTimes() : refresh());
   stream.addEventListener("open", refresh);
-  stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(); if (!isAway) refresh(); }, RETRY_MS); });
+  stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(); if (!isAway) refresh(); }, isOut ? SLOW_MS : RETRY_MS); });
 }
 
 /** What to compare the page with after it is drawn. */

@@ -26,6 +26,8 @@ from agent_core.ports.models import CallOptions, Tour
 
 LABEL = "Demo · scripted, no AI"
 CONNECT_HINT = "To connect a model, put {settings} into .env and start again."
+DOES_ONCE = " The script does each step once, so a run of the schedule repeats none."
+RUN = re.compile(r"^This is run \d+ of your schedule", re.MULTILINE)
 NO_GOALS = "This is demo mode: a script without AI, which can only carry out an agent's goals."
 MAX_TITLE_CHARACTERS, MAX_NAMED_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 60, 3900, 10
 WINDOW_TOKENS = 16_000
@@ -59,7 +61,7 @@ class RehearsalModel:
     settings: str = "an API key or a base URL"
 
     label = LABEL
-    default_model = "rehearsal"
+    default_model = "demo mode"
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         text, count = complete_prompt(messages, self.settings), EstimatedTokens().count
@@ -111,7 +113,8 @@ def complete_prompt(messages: Sequence[Message], settings: str) -> str:
     left = [at for at in range(len(steps)) if at not in settled]
     remarks = _remarks(past[-1:], messages[-1].content, is_more=bool(left))
     if not left:
-        return _finish(steps, settled, remarks, TOUR_END if goals == (TOUR_GOAL,) else "", hint)
+        once = DOES_ONCE if RUN.search(messages[-1].content) else ""
+        return _finish(steps, settled, remarks, once, TOUR_END if goals == (TOUR_GOAL,) else "", hint)
     complaint = UNUSED_REPLY.search(messages[-1].content)
     return _propose(steps, left, remarks, shorten(complaint[1], MAX_QUOTE_CHARACTERS) if complaint else "")
 
@@ -213,14 +216,15 @@ def _finish(
     steps: Sequence[RehearsalStep],
     settled: Mapping[int, RehearsalPast],
     remarks: Sequence[str],
+    once: str,
     tour_end: str,
     hint: str,
 ) -> str:
     summary = [_summary_line(step, settled[at]) for at, step in enumerate(steps)]
-    lines = [tour_end] if tour_end else ["This was demo mode: a script, no AI.", *summary]
+    lines = [tour_end] if tour_end else [f"This was demo mode: a script, no AI.{once}", *summary]
     reason = shorten("\n".join(lines), MAX_REASON_CHARACTERS - len(hint))
     every = {1: "The only step was", 2: "Both steps were"}.get(len(steps), f"All {len(steps)} steps were")
-    proposed = "That was the tour. Now make an agent of your own." if tour_end else f"{every} proposed."
+    proposed = "That was the tour. Now make an agent of your own." if tour_end else f"{every} proposed.{once}"
     return _reply(
         text="\n".join((proposed, *remarks)),
         reasoning="Every step of the script was proposed once. You decide whether the goals are reached.",

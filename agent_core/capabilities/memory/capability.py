@@ -13,7 +13,7 @@ from agent_core.capabilities.models.prices import Prices
 from agent_core.ports.database import Database
 from agent_core.ports.documents import Documents
 from agent_core.ports.models import Embedder, MemoryIndex
-from agent_core.providers.system_packages import install_text
+from agent_core.text.own_commands import install_text
 from agent_core.toolset.registry import Command
 
 

@@ -19,7 +19,7 @@ from agent_core.capabilities.memory.unit_vectors import Row, or_first_axis, trun
 from agent_core.errors import ModelRefused
 from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.models import Embedding
-from agent_core.providers.system_packages import install_text
+from agent_core.text.own_commands import install_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,7 @@ from agent_core.capabilities.setting_types import (
     Secret,
     WebAddress,
 )
-from agent_core.providers.system_packages import install_text
+from agent_core.text.own_commands import install_text
 
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"

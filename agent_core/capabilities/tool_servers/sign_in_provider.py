@@ -23,6 +23,7 @@ from agent_core.capabilities.tool_servers.sign_ins import SignIn, SignIns
 from agent_core.errors import DatabaseAway
 from agent_core.ports.tool_servers import RemoteAddress
 from agent_core.providers.egress.address_policy import describe_internal
+from agent_core.text.own_commands import command_text
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -37,7 +38,7 @@ class SignInNeeded(Exception):
 
 def needed_at(server: str) -> str:
     """What completes "The server …" when somebody has to sign in, with the command to run."""
-    return f"needs a sign-in: run python -m bot sign-in {server}"
+    return f"needs a sign-in: run {command_text(f'sign-in {server}')}"
 
 
 def sign_in_provider(

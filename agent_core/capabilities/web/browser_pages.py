@@ -23,7 +23,8 @@ from agent_core.ports.web import ContactedHost
 from agent_core.providers.confinement.resource_use import ProcessTree
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
-from agent_core.providers.system_packages import install_command, install_text
+from agent_core.providers.system_packages import install_command
+from agent_core.text.own_commands import install_text
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright

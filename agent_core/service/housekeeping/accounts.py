@@ -9,6 +9,7 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.service.housekeeping.sign_outs import SCOPE
 
 ACCOUNT = "account "  # begins the keys, which end with the person's id
+NO_MORE = ""  # kept of who could come in before
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,20 @@ class Accounts:
         """Whether a person with these groups may come in."""
         return not self.groups or any(group.removeprefix("&") in self.groups for group in person.groups)
 
-    async def save(self, person: Actor) -> None:
-        """Keep the person's present name and groups; raise DatabaseAway."""
+    async def save(self, person: Actor) -> bool:
+        """Return whether the person may come in; keep the name and groups of who may, and that others may no more.
+
+        What is kept holds in every process, whatever groups its settings name. Raise DatabaseAway.
+        """
+        is_admitted, key = self.admits(person), f"{ACCOUNT}{person.id}"
 
         async def act(work: UnitOfWork) -> None:
-            said = json.dumps([person.display, *person.groups])
-            work.preferences.put(SCOPE, f"{ACCOUNT}{person.id}", said)
+            if is_admitted or await work.preferences.get(SCOPE, key):
+                said = json.dumps([person.display, *person.groups])
+                work.preferences.put(SCOPE, key, said if is_admitted else NO_MORE)
 
         await in_one_unit(self.database, act)
+        return is_admitted
 
     async def find(self, person_id: str) -> Actor:
         """The person with the name and groups of their last sign-in; raise NotFound for who may not come in.
@@ -42,7 +49,7 @@ class Accounts:
         """
         async with self.database.begin() as work:
             said = await work.preferences.get(SCOPE, f"{ACCOUNT}{person_id}")
-        if said is None or (self.issuer and not person_id.startswith(f"{self.issuer}|")):
+        if not said or (self.issuer and not person_id.startswith(f"{self.issuer}|")):
             raise NotFound("person", person_id)
         display, *groups = json.loads(said)
         person = Actor(id=person_id, display=display, workspace=SCOPE.workspace, groups=tuple(groups))

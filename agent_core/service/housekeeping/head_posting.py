@@ -13,6 +13,7 @@ from agent_core.model.origin import ChannelScope
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
+from agent_core.text.own_commands import command_text
 
 POSTED_KEY = "posted head"  # the channel's preference with the day (UTC) and the number of the record posted last
 
@@ -49,7 +50,7 @@ class HeadPosting:
 
 def head_text(channel: ChannelScope, seq: int, digest: str) -> str:
     """The posted line. It ends with the head as `audit heads` prints it."""
-    kept = "Keep this line: with it, python -m bot audit verify finds whether this record or one before it"
+    kept = f"Keep this line: with it, {command_text('audit verify')} finds whether this record or one before it"
     return f"Head of the decision log, record {seq:,}. {kept} was changed or cut off. {channel.key}={seq}:{digest}"
 
 

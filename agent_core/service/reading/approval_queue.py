@@ -23,11 +23,12 @@ class WaitingAgent:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What goes on beside that: agents under a lease that the person may revoke, at work, and ended last."""
+    """What goes on beside that: agents under a lease that the person may revoke, at work, done last, between runs."""
 
     leased: tuple[Agent, ...]
     running: tuple[Agent, ...]
     finished: tuple[Agent, ...]
+    between_runs: tuple[Agent, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,8 @@ class ApprovalQueue:
         may_revoke = (a for a in agents if a.lease and (a.lease.granted_by.id == by.id or may_decide(a, by)))
         running = (a for a in agents if isinstance(a.status, Thinking | Acting) and not a.asks)
         ended = (a for a in newest if isinstance(a.status, Finished | Stopped) and not a.parent)
-        return Survey(tuple(may_revoke), tuple(running), tuple(ended))
+        resting = (a for a in agents if a.is_between_runs)
+        return Survey(tuple(may_revoke), tuple(running), tuple(ended), tuple(resting))
 
     async def find_finished(self, owner: Actor, surface: SurfaceName) -> Agent | None:
         """The owner's agent that finished last, among the newest changes of the surface."""

@@ -12,10 +12,10 @@ from agent_core.model.ids import AgentId
 from agent_core.model.records.operations import QueueState, SpendingSums, WorkerLoad
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.text.own_commands import process_text
 
 DAYS, MAX_LISTED = 30, 10
 STUCK_AFTER = timedelta(minutes=15)  # a command ends after ten minutes
-THIS_PROCESS = "this process"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Operations:
             held = await work.agents.list_by_id(shown)
             return OperationsReport(
                 agents=agents,
-                workers=(WorkerLoad(THIS_PROCESS, self.in_progress()),) if queue is None else workers,
+                workers=(WorkerLoad(process_text(), self.in_progress()),) if queue is None else workers,
                 held={each.id: each for each in held},
                 queue=queue,
                 stuck=await work.agents.list_stuck(now - STUCK_AFTER, MAX_LISTED),

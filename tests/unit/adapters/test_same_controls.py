@@ -20,13 +20,13 @@ from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.screens.buttons import LABELS, VIEW_LABELS, Button, Verb, ViewVerb
 from adapters.screens.turn_lines import line_of
 from adapters.slack.inbound.messages import SlackMessageListener
-from adapters.slack.inbound.submitted_forms import draft_of
+from adapters.slack.inbound.submitted_forms import fields_in
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.views import home
 from adapters.typed import actions
 from adapters.typed.command_lines import ThreadVerb
-from adapters.typed.form_values import fields_of
+from adapters.typed.form_values import draft_of, fields_of
 from adapters.typed.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.command import RISK_CLASSES, CommandCall, Succeeded
@@ -269,7 +269,7 @@ def test_the_form_of_a_new_agent_holds_everything_in_both() -> None:
     sent = submitted(modal.to_dict(), {})
     asked = discord_fields.read(sent["custom_id"], discord_fields.submitted(sent["components"]))
     assert isinstance(asked, discord_fields.AgentForm)
-    assert draft_of(untouched(view)) == asked.draft() == EVERYTHING
+    assert draft_of(fields_in(untouched(view))) == asked.draft() == EVERYTHING
 
 
 def test_the_form_of_a_new_agent_asks_for_everything_or_has_a_reason_not_to() -> None:

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from agent_core.errors import SettingsError
 from bot.__main__ import SERVING, variables_of_line
-from bot.settings import VARIABLES
+from bot.settings import VARIABLES, Settings, load
 from bot.wiring.probes import PROBE_PATHS
 from tests.packages import need
 
@@ -37,6 +39,34 @@ def test_compose_runs_commands_that_there_are_with_settings_that_are_read() -> N
     assert "healthcheck" in COMPOSE["services"]["database"]
     for volume in (mount for service in COMPOSE["services"].values() for mount in service["volumes"]):
         assert volume.partition(":")[0] in COMPOSE["volumes"]
+
+
+def settings_in_container(service: dict[str, Any], **written: str) -> Settings:
+    """The settings that a service reads with these lines in the file `.env` beside compose.yaml."""
+    lines = {"POSTGRES_PASSWORD": "p", **written}
+
+    def value_of(name: re.Match[str]) -> str:
+        return lines.get(name[1]) or (name[3] if name[2] == "-" else pytest.fail(f"{name[1]} is demanded"))
+
+    given = {
+        name: re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value_of, text) for name, text in service["environment"].items()
+    }
+    return load({"HOST": "0.0.0.0", "SIGNOFF_HOME": "/var/lib/signoff/data", **given}, None)
+
+
+@pytest.mark.parametrize("name", ["web", "worker"])
+def test_compose_starts_with_a_token_or_with_the_sign_in_of_a_team(name: str) -> None:
+    service = COMPOSE["services"][name]
+    account = {"OIDC_ISSUER": "https://id.example", "OIDC_CLIENT_ID": "signoff", "OIDC_CLIENT_SECRET": "s"}
+    groups = {"OIDC_GROUPS": "team,ops", "OIDC_GROUPS_CLAIM": "roles", "PUBLIC_URL": "https://signoff.example"}
+    team = settings_in_container(service, **account, **groups)
+    assert (team.oidc_issuer, team.oidc_client_id) == ("https://id.example", "signoff")
+    assert (team.oidc_client_secret.get_secret_value(), team.oidc_groups) == ("s", ("team", "ops"))
+    assert (team.oidc_groups_claim, team.web_token.get_secret_value()) == ("roles", "")
+    alone = settings_in_container(service, WEB_TOKEN="a-token-for-the-team")
+    assert (alone.oidc_issuer, alone.oidc_groups_claim) == ("", "groups")
+    with pytest.raises(SettingsError, match="WEB_TOKEN: must be set, with 16 characters or more, or OIDC_ISSUER"):
+        settings_in_container(service)
 
 
 def test_kubernetes_probes_each_process_where_it_answers() -> None:

@@ -12,7 +12,7 @@ from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.capabilities.setting_types import default_home
 from agent_core.errors import SettingsError
-from agent_core.providers.system_packages import install_text
+from agent_core.text.own_commands import install_text
 from bot.__main__ import variables_of_line
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import VARIABLES, Settings, digest, load, unread_names
@@ -148,11 +148,17 @@ def test_the_first_of_several_faults_is_told() -> None:
 
 
 @pytest.mark.proves("web:token")
-@pytest.mark.parametrize("token", [{}, {"WEB_TOKEN": "too-short"}])
-def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        ({}, "must be set, with 16 characters or more, or OIDC_ISSUER: HOST opens the page to others."),
+        ({"WEB_TOKEN": "too-short"}, "must have at least 16 characters, or others could guess it."),
+    ],
+)
+def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str], said: str) -> None:
     fault = fault_of({"HOST": "0.0.0.0", **token})
     assert fault.variable == "WEB_TOKEN"
-    assert fault.fault == "must have at least 16 characters, or others could guess it."
+    assert fault.fault == said
     assert load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).host == "0.0.0.0"
 
 
@@ -555,6 +561,7 @@ def test_a_package_keeps_its_data_for_the_account_and_a_clone_beside_itself(
         ("run --port 9000 --host ::1 --home /x", {"PORT": "9000", "HOST": "::1", "SIGNOFF_HOME": "/x"}),
         ("worker --port 9001", {"PROBE_PORT": "9001"}),
         ("web", {}),
+        ("address --home /x", {"SIGNOFF_HOME": "/x"}),
         ("doctor", {}),
     ],
 )

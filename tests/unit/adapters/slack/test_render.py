@@ -855,6 +855,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "",
             "More",
             "Settings from Old, the last agent created here.",
+            "Schedule: <>",
             "Budget in US dollars: <2>",
             "Model: <small>",
             "Reasoning effort: <>",

@@ -10,13 +10,14 @@ import pytest
 from adapters.slack.inbound.submitted_forms import (
     FormContext,
     changed_arguments,
-    draft_of,
     errors_of,
+    fields_in,
     number_of,
     place_of,
     text_of,
 )
 from adapters.slack.outbound.forms import agent_view
+from adapters.typed.form_values import draft_of
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.decision import Policy
@@ -156,16 +157,16 @@ def test_a_new_agent_is_read_from_its_form() -> None:
         effort="none",
         policy=policy,
     )
-    assert draft_of(sent(agent_view(draft, None, "slack/T1/C1"))) == draft
+    assert draft_of(fields_in(sent(agent_view(draft, None, "slack/T1/C1")))) == draft
 
 
 def test_an_empty_form_is_an_empty_draft() -> None:
-    assert draft_of(sent(agent_view(None, None, "slack/T1/C1"))) == AgentDraft()
+    assert draft_of(fields_in(sent(agent_view(None, None, "slack/T1/C1")))) == AgentDraft()
 
 
 def test_goals_too_long_for_one_field_come_back_whole() -> None:
     draft = AgentDraft(goals=tuple("g" * 1900 for _ in range(5)))
-    assert draft_of(sent(agent_view(draft, None, "slack/T1/C1"))) == draft
+    assert draft_of(fields_in(sent(agent_view(draft, None, "slack/T1/C1")))) == draft
 
 
 def test_each_problem_stands_at_its_field_and_any_other_at_the_first() -> None:

@@ -19,6 +19,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
+from agent_core.text.own_commands import process_text
 from tests.scenario.page import text_of
 from tests.scenario.served import served
 from tests.tables import make_tables
@@ -62,6 +63,7 @@ async def test_it_shows_what_is_stuck_what_waits_what_is_paused_and_what_was_spe
     text = " ".join(text_of(page[page.index("<main") :].replace("<", " <")).split())
     for said in (
         "Workers 1",
+        process_text(),
         "Oldest proposal 5 h 1 agent waiting",
         "Spend today, in UTC $1.50",
         "Agents: 1 thinking, 1 running a command, 1 in need of approval, 1 paused.",

@@ -55,13 +55,14 @@ async def test_the_form_for_a_new_agent_has_a_schedule_and_refuses_a_wrong_one(a
     assert (answer.status, 'id="problem-schedule"' in page, 'value="every now and then"' in page) == (422, True, True)
     fields["schedule"] = "every Monday at 9:00, zone Europe/Vienna, turns 5"
     async with ana.session.post(f"{ana.base}/c/web/local/general/new", data=fields) as answer:
-        assert f"@ana set the schedule: {WORDS}. A run ends after 5 turns" in html.unescape(await answer.text())
+        page = html.unescape(await answer.text())
+    assert f"@ana set the schedule: {WORDS}. A run ends after 5 turns at the latest. Next: Mon " in page
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"when": "now and then"}, "Schedule: Write every day"),
+        ({"when": "now and then"}, "Schedule: “now and then” is no time that Signoff knows."),
         ({"zone": "Mars/Base"}, "Time zone: Mars/Base is none."),
         ({"turns": "many"}, "Turns of a run: 1 to 500."),
         ({"budget": "-1"}, "Budget of a run: an amount"),

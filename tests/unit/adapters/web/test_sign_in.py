@@ -1,5 +1,6 @@
 """Signing in to the page with an account, over sockets and at a real provider."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -10,8 +11,8 @@ from agent_core.model.origin import account_id
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.served import served
-from tests.scenario.signing_in import GENERAL, alert_in, browser, page_with_accounts
-from tests.standins.oidc import make_account, own_provider
+from tests.scenario.signing_in import GENERAL, alert_in, browser, page_with_accounts, query_of
+from tests.standins.oidc import CLIENT_ID, make_account, own_provider
 
 LEADS, TOKEN = ["leads"], "a-token-of-the-team"
 
@@ -79,6 +80,31 @@ async def test_only_members_of_the_groups_come_in(provider: str, tmp_path: Path)
         refused = await ben.sign_in("ben-2")
         assert (refused.status, "in none of them" in alert_in(await refused.text())) == (403, True)
         assert ((await ana.get("/")).status, (await ben.get("/")).status) == (200, 303)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:sign-in-groups")
+async def test_who_is_refused_gets_a_way_on(provider: str, tmp_path: Path) -> None:
+    await make_account(provider, "ben-7", name="Ben")
+    await make_account(provider, "ana-7", name="Ana", groups=["leads"])
+    async with page_with_accounts(provider, tmp_path, groups=("leads",)) as base, browser(base) as ben:
+        entry = await (await ben.get(f"/enter?to={GENERAL}")).text()
+        assert ("With another account" in entry, "Sign out at" in entry) == (False, False)
+        said = await (await ben.sign_in("ben-7", GENERAL)).text()
+        assert f'href="{provider}/oauth2/end_session?client_id={CLIENT_ID}"' in said
+        (other,) = re.findall(r'href="([^"]+)">With another account', said)
+        began = await ben.get(html.unescape(other))
+        asked = query_of(began.headers["Location"])
+        assert asked["prompt"] == "select_account"
+        async with ben.session.post(began.headers["Location"], data={"sub": "ana-7"}, allow_redirects=False) as answer:
+            entered = await ben.come_back(answer.headers["Location"])
+        assert f'url={base}{GENERAL}"' in await entered.text()
+    async with (
+        own_provider(claims={"groups": []}) as own,
+        page_with_accounts(own.address, tmp_path, groups=("leads",)) as base,
+        browser(base) as eve,
+    ):
+        assert "Sign out at" not in await (await eve.sign_in()).text(), "this one has no page for it"
 
 
 @pytest.mark.slow

@@ -11,8 +11,10 @@ from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.channel_settings import QuietHours
 from agent_core.model.decision import Approve, Policy, PolicyChange, Reject
+from agent_core.model.draft import AgentDraft
 from agent_core.model.model_calls import Reply, Usage
 from agent_core.model.records.deletion import Retention
+from agent_core.service.creating.creation import CreationLimits
 from agent_core.service.schedules import Verb, WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import BEN, CHANNEL
@@ -77,7 +79,7 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
         if agent.status.kind == "awaiting":
             await stage.decide(agent, Approve())
             agent = await stage.wait_until_settled(agent)
-    assert [text for text in told(stage) if text.startswith("Run")] == [
+    assert [text for text in told(stage) if " · " in text] == [
         "Run 1 · Sunday 3:00 CEST",
         "Run 2 · Monday 2:30 CEST",
     ]
@@ -90,7 +92,7 @@ async def test_over_a_change_of_the_clock_each_time_comes_once() -> None:
         if agent.status.kind == "awaiting":
             await stage.decide(agent, Approve())
             agent = await stage.wait_until_settled(agent)
-    assert [text for text in told(stage) if text.startswith("Run")][2:] == [
+    assert [text for text in told(stage) if " · " in text][2:] == [
         "Run 3 · Sunday 2:30 CEST",
         "Run 4 · Monday 2:30 CET",
     ]
@@ -104,7 +106,7 @@ async def test_a_run_begun_late_in_an_hour_that_comes_twice_is_not_doubled() -> 
     agent = await stage.service.schedules.set(agent.id, late, stage.origin())
     for second in (1, 3):
         agent = await at(stage, agent, f"2027-10-31 01:00:0{second}")
-    assert [text for text in told(stage) if text.startswith("Run")] == ["Run 1 · Sunday 2:59 CEST"]
+    assert [text for text in told(stage) if " · " in text] == ["Run 1 · Sunday 2:59 CEST"]
 
 
 @pytest.mark.proves("schedule:open")
@@ -167,7 +169,8 @@ async def test_a_run_ends_at_its_limits_and_the_next_has_them_anew(
     stage, agent = await scheduled(*costly, wanted=wanted)
     for day in (28, 29):
         agent = await at(stage, agent, f"2027-03-{day} 09:00")
-        assert (agent.status.kind, told(stage)[-1]) == ("finished", f"Run {day - 27} of Clerk ended: it used {why}.")
+        ended = f"Run {day - 27} of Clerk ended: it used {why}. Next run: {'Mon' if day == 28 else 'Tue'} {day + 1} Mar"
+        assert (agent.status.kind, told(stage)[-1]) == ("finished", f"{ended} 09:00 UTC.")
         assert agent.turns == 1 + turns * (day - 27)
 
 
@@ -310,7 +313,7 @@ async def test_the_dollars_of_a_run_hold_for_its_helpers_too() -> None:
         helper = await stage.wait_until_settled(helper)
     agent = await stage.wait_until_settled(agent)
     assert (helper.status.kind, agent.budget.spent, agent.status.kind) == ("finished", Decimal(3), "finished")
-    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its $3.00."
+    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its $3.00. Next run: Mon 29 Mar 09:00 UTC."
 
 
 @pytest.mark.slow
@@ -337,3 +340,70 @@ async def test_deleting_the_schedule_in_a_run_says_that_its_limits_end() -> None
     await stage.service.schedules.act(agent.id, "delete", stage.origin())
     await stage.wait_until_settled(agent)
     assert told(stage)[-1] == "@ana deleted the schedule. Run 1 goes on, without limits of its own."
+
+
+KEPT = "What @ana wrote is kept for the next run, Mon 29 Mar 09:00 UTC."
+
+
+@pytest.mark.proves("schedule:note")
+@pytest.mark.parametrize("last", [DONE, WRITES[1]])
+async def test_a_note_of_the_last_turn_of_a_run_is_kept_for_the_next_and_this_is_said(last: str) -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC", turns=1)
+    stage, agent = await scheduled(last, WRITES[2], wanted=wanted, policy=Policy())
+    agent = await at(stage, agent, "2027-03-28 09:00")
+    await stage.decide(agent, Approve())
+    await stage.service.decisions.reply(agent.id, "And count the errors", stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.status.kind, told(stage)[-1]) == ("finished", KEPT)
+    assert not any("reads what" in text for text in told(stage))
+    await at(stage, agent, "2027-03-29 09:00")
+    assert "And count the errors" in stage.script.prompts[-1][-1].content
+
+
+@pytest.mark.slow
+async def test_a_run_with_turns_left_reads_a_note_before_it_ends_and_keeps_its_limits() -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC", turns=2)
+    stage, agent = await scheduled(DONE, *WRITES, wanted=wanted, policy=Policy())
+    agent = await at(stage, agent, "2027-03-28 09:00")
+    await stage.decide(agent, Approve())
+    await stage.service.decisions.reply(agent.id, "And count the errors", stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.status.kind, told(stage)[-1]) == ("awaiting", "Clerk reads what @ana wrote before it finishes.")
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    assert told(stage)[-1] == "Run 1 of Clerk ended: it used its 2 turns. Next run: Mon 29 Mar 09:00 UTC."
+
+
+async def test_a_run_that_is_done_says_when_the_next_begins_and_a_paused_schedule_does_not() -> None:
+    wanted = WantedSchedule(when="every day at 9:00", zone="UTC")
+    stage, agent = await scheduled(DONE, DONE, wanted=wanted, policy=Policy())
+    for day in (28, 29):
+        agent = await at(stage, agent, f"2027-03-{day} 09:00")
+        if day == 29:
+            await stage.service.schedules.act(agent.id, "pause", stage.origin())
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    done = [text for text in told(stage) if " is done: " in text]
+    assert done == [
+        "Clerk is done: “The report is written.”",
+        "Run 1 is done: “The report is written.” Next run: Mon 29 Mar 09:00 UTC.",
+        "Run 2 is done: “The report is written.”",
+    ]
+
+
+async def test_a_new_agent_gets_its_schedule_with_its_first_notice_and_only_from_who_may_set_one() -> None:
+    stage = Stage(model=ScriptedModel(WRITE), clock=FakeClock(SATURDAY))
+    service = replace(stage.service.lifecycle, limits=CreationLimits(guests_may_create=True))
+    draft, guest = AgentDraft(name="Clerk", goals=("Write",)), stage.origin(replace(BEN, kind="guest"))
+    schedule = await stage.service.schedules.preview(DAILY, guest)
+    with pytest.raises(NotAllowed, match="set schedules here"):
+        await service.create(draft, guest, schedule=schedule)
+    assert not await stage.views.agents(CHANNEL)
+    schedule = await stage.service.schedules.preview(DAILY, stage.origin())
+    agent = await service.create(draft, stage.origin(delivery="once"), schedule=schedule)
+    assert (await service.create(draft, stage.origin(delivery="once"), schedule=schedule)).id == agent.id
+    agent = await stage.wait_until_settled(agent)
+    times = "Next: Sun 28 Mar 09:00 CEST, Mon 29 Mar 09:00 CEST, Tue 30 Mar 09:00 CEST."
+    limits = "Every day at 09:00 (Europe/Vienna). A run ends after 20 turns at the latest."
+    assert told(stage) == [f"@ana set the schedule: {limits} {times}"]
+    assert agent.scheduled_at == datetime(2027, 3, 28, 7, tzinfo=UTC)

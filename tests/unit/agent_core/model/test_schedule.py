@@ -25,29 +25,29 @@ PHRASES = {
     "0 9 * JAN-MAR 1#1": "0 9 * JAN-MAR 1#1",
 }
 WRONG = {
-    "": "Write every day",
-    "tomorrow": "Write every day",
+    "": "When\\?",
+    "tomorrow": "“tomorrow” is no time that Signoff knows",
     "every day": "At what time?",
-    "every day at 25:00": "Write every day",
-    "every Monday at 13 pm": "Write every day",
+    "every day at 25:00": "25:00 is no time of day",
+    "every Monday at 13 pm": "13 pm is no time of day",
     "every 7 minutes": "one of 1, 2, 3",
-    "every 2 days at 9": "Write every day",
+    "every 2 days at 9": "Only minutes and hours take a number",
     "every hour at 9": "without a time",
     "61 * * * *": "no cron line: bad minute",
-    "0 0 30 2 *": "no cron line",
-    "0 9 * * 07": "cannot be said in words",
-    "0 9 */2 * *": "cannot be said in words",
-    "0 9 1 * 1": "cannot be said in words",
-    "0 9 1/1 * *": "cannot be said in words",
-    "0 9 * * 1,3#2": "cannot be said in words",
-    "*/90 * * * *": "cannot be said in words",
-    "*/7 * * * *": "cannot be said in words",
-    "0 */25 * * *": "cannot be said in words",
-    "59/5 * * * *": "cannot be said in words",
-    "0 9 * * 7/2": "cannot be said in words",
-    "0 9 L/2 * *": "cannot be said in words",
-    "x" * 10_000: "Write every day",
-    f"{'0,' * 300}0 9 * * *": "Write every day",
+    "0 0 30 2 *": "no cron line|never comes",
+    "0 9 * * 07": "more than Signoff can say back",
+    "0 9 */2 * *": "more than Signoff can say back",
+    "0 9 1 * 1": "more than Signoff can say back",
+    "0 9 1/1 * *": "more than Signoff can say back",
+    "0 9 * * 1,3#2": "more than Signoff can say back",
+    "*/90 * * * *": "more than Signoff can say back",
+    "*/7 * * * *": "more than Signoff can say back",
+    "0 */25 * * *": "more than Signoff can say back",
+    "59/5 * * * *": "more than Signoff can say back",
+    "0 9 * * 7/2": "more than Signoff can say back",
+    "0 9 L/2 * *": "more than Signoff can say back",
+    "x" * 10_000: "xxx…” is no time",
+    f"{'0,' * 300}0 9 * * *": "no time that Signoff knows",
 }
 
 
@@ -57,7 +57,7 @@ def schedule(cron: str, zone: str = "Europe/Vienna", quiet: QuietHours | None = 
 
 def local(of: Schedule, after: datetime, number: int = 3) -> list[str]:
     """The next times, in the clock of the schedule's zone."""
-    return [of.when(at).rpartition(" ")[0] for at in next_times(of, after, number)]
+    return [of.when(at, after).rpartition(" ")[0] for at in next_times(of, after, number)]
 
 
 @pytest.mark.parametrize(("phrase", "cron"), PHRASES.items())
@@ -67,8 +67,17 @@ def test_a_phrase_stands_for_a_cron_line(phrase: str, cron: str) -> None:
 
 @pytest.mark.parametrize(("phrase", "said"), WRONG.items())
 def test_what_is_no_schedule_says_how_one_is_written(phrase: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as fault:
         cron_of(phrase)
+    sentence, *more = str(fault.value).split("\n")
+    assert (len(sentence) < 150, len(more) < 2, all(line.startswith("Examples: ") for line in more)) == (True,) * 3
+
+
+def test_a_time_of_another_year_has_the_year() -> None:
+    monthly, now = schedule("0 9 1 * *"), datetime(2026, 11, 30, 12, tzinfo=UTC)
+    times = next_times(monthly, now)
+    assert monthly.list_times(times, now) == "Tue 1 Dec 09:00 CET, Fri 1 Jan 2027 09:00 CET, Mon 1 Feb 2027 09:00 CET"
+    assert schedule("0 0 1 1 *").when(datetime(2026, 12, 31, 23, tzinfo=UTC), now) == "Fri 1 Jan 2027 00:00 CET"
 
 
 def test_it_is_said_in_english_whatever_the_machine_speaks() -> None:

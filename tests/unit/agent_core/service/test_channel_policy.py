@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.typed.policies import needing
+from adapters.typed.policies import channel_policy_text, needing
 from agent_core.capabilities.files.commands import FILE_COMMANDS
-from agent_core.errors import InvalidInput, NotAllowed, NotPossible
+from agent_core.errors import InvalidInput, NotAllowed, NotFound, NotPossible
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channel_policy import (
     ANYONE,
@@ -21,7 +21,7 @@ from agent_core.model.channel_policy import (
 )
 from agent_core.model.command import RiskClass
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, Reject, Settlement
-from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.origin import Actor, ChannelScope, account_id
 from agent_core.model.turn import Turn
 from agent_core.service.decisions import record_decision
 from agent_core.testing.examples import ANA, BEN, CHANNEL
@@ -100,6 +100,22 @@ async def test_approvers_and_who_set_it_last_change_it_and_nobody_else() -> None
         await team.set(needing("free", ("publish",)), LEAD, channel=slack)
     policy = await team.set(needing("two", ("publish",)), BEN, channel=slack)
     assert (policy.set_by, policy.needs) == (BEN, {"publish": "two"})
+
+
+@pytest.mark.proves("channel-policy:changes")
+async def test_who_signed_in_changes_it_by_their_groups_alone_also_once_who_set_it_last_has_left() -> None:
+    team, leads = Team(surface=Deserted()), Approver("&leads", "@leads")
+    lead = Actor(id=account_id("https://id.example", "ana"), display="ana", workspace="local", groups=("&leads",))
+    other = replace(lead, id=account_id("https://id.example", "ben"), display="ben", groups=("&staff",))
+    with pytest.raises(InvalidInput, match="in none of these groups: @leads"):
+        await team.set(approvers(leads), other)
+    policy = await team.set(approvers(leads), lead)
+    assert "Who may change this: who may approve" in channel_policy_text(policy).splitlines()
+    for person in (other, replace(lead, groups=())):
+        with pytest.raises(NotAllowed, match=r"channel: @leads may\."):
+            await team.set(approvers(Approver(ANYONE)), person)
+    await team.set(approvers(Approver(OWNER)), lead)
+    assert (await team.set(needing("never", ("spend",)), other)).set_by == other, "without groups, who set it has left"
 
 
 @pytest.mark.parametrize(
@@ -236,6 +252,13 @@ async def test_another_channel_has_a_policy_of_its_own() -> None:
     await team.set(needing("never", ("write",)))
     other = replace(CHANNEL, channel="other")
     assert await team.stage.agent_settings.channel_policy(other) == ChannelPolicy()
+
+
+class Deserted(RecordingSurface):
+    """A platform that everybody has left."""
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        raise NotFound("person", person.id)
 
 
 class Directory(RecordingSurface):

@@ -22,6 +22,8 @@ from agent_core.model.turn import Turn
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reading import parse
+from agent_core.service.schedules import WantedSchedule
+from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 from agent_core.testing.stage import Stage
 from agent_core.toolset.registry import Command, Commands
@@ -226,7 +228,8 @@ def test_goals_and_models_that_the_script_does_not_have_are_named_with_the_way_o
     assert model.goals_problem((WRITE, LIST, TOUR_GOAL)) == ""
     said = model.goals_problem((WRITE, "Research tea"))
     assert said.startswith("Goals: demo mode can't do “Research tea”. Connect a model (A_KEY in .env) or try: write")
-    assert model.model_problem("") == model.model_problem("rehearsal") == ""
+    assert model.model_problem("") == model.model_problem(model.default_model) == ""
+    assert model.default_model == "demo mode"  # what people read where models are listed
     assert "has no gpt-5" in model.model_problem("gpt-5")
 
 
@@ -283,3 +286,19 @@ def test_the_tour_says_to_nobody_who_corrected_the_report_by_edit_that_they_appr
     report = story.proposes().call.arguments
     edits(story, {**report, "text": str(report["text"]).replace("36", "37")})
     assert APPROVED not in story.next()[0].text
+
+
+async def test_a_run_of_a_schedule_says_that_the_script_does_each_step_once() -> None:
+    stage = Stage(model=RehearsalModel(), clock=FakeClock(NOON))
+    agent = await stage.create(WRITE)
+    for _ in range(2):
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    wanted = WantedSchedule(when="every day at 9:00")
+    agent = await stage.service.schedules.set(agent.id, wanted, stage.origin())
+    await stage.service.schedules.act(agent.id, "now", stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    turn = await stage.turn(agent)
+    once = "The script does each step once, so a run of the schedule repeats none."
+    assert turn.proposal.thoughts.text == f"The only step was proposed. {once}"
+    assert f"This was demo mode: a script, no AI. {once}\n" in str(turn.call.arguments["reason"])
