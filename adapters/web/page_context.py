@@ -148,10 +148,9 @@ class WebContext:
             efforts=EFFORTS,
             offers_tour=self.tour.is_offered,
             theme=theme_of(request),
-            themes=THEMES,
             is_demo=self.agent_settings.rehearsal is not None,
             provider=self.guard.sign_in.provider.host if self.guard.sign_in else "",
-            **{"said": "", "channel": None, "agent": None, **values},
+            **{"said": "", "channel": None, "agent": None, "themes": THEMES, **values},
         )
         response = web.Response(text=await self.card_html.draw(draw), content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"

@@ -35,7 +35,7 @@ ROOMS: Mapping[str, Room] = {
     "assembly": Room(455, ("agent_core",)),
     "screens": Room(5_193, ("adapters",)),
     "slack and discord": Room(6_320, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(4_259, ("adapters/web", "adapters/terminal")),
+    "web and terminal": Room(4_275, ("adapters/web", "adapters/terminal")),
     "bot": Room(4_052, ("bot",)),
     "tests": Room(73_360, ("tests",)),
     "benchmarks": Room(2_860, ("benchmarks",)),
