@@ -6,7 +6,7 @@ COPY agent_core agent_core
 COPY adapters adapters
 COPY bot bot
 RUN python -m venv /opt/signoff \
-    && /opt/signoff/bin/pip install --no-cache-dir --constraint constraints.txt '.[claude,embeddings,mcp,pictures,postgres,s3,search,x]'
+    && /opt/signoff/bin/pip install --no-cache-dir --constraint constraints.txt '.[claude,embeddings,mcp,otel,pictures,postgres,s3,search,x]'
 
 FROM python:3.11-slim-bookworm
 # Debian's own releases of the branch: a pinned one is gone from the archive with its next security fix.

@@ -237,7 +237,9 @@ class _Foundation:
         surfaces = tuple(each.name for each in ports.surfaces)
         self.ports, self.options = ports, options
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index, own=own)
-        self.ledger = BudgetLedger(database, clock, options.price_setting, new_id(clock.now()))
+        self.ledger = BudgetLedger(
+            database, clock, options.price_setting, new_id(clock.now()), telemetry=ports.telemetry
+        )
         sandbox = ports.sandbox or DisabledSandbox("There is no sandbox.")
         self.engine = ports.engine(
             EngineParts(

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = given[0] if given and given[0] in WITH_OPTIONS else _parser().parse_args(given).command
     try:
-        settings = settings_module.load({**os.environ, **variables_of_line(given)})
+        settings = settings_module.load({**os.environ, **variables_of_line(given)}, has_page=name != "worker")
         is_talk = name == "solo" and settings.log_level == "INFO"  # what happens is told in the conversation
         level = "WARNING" if is_talk else settings.log_level
         configure(level, settings.log_format, settings.secrets, says=name in SAYING)

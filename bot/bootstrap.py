@@ -131,14 +131,14 @@ async def assemble(
     make_home(settings)
     await migrate_database(settings)
     close_to_others(settings)
-    database, clock = SqlDatabase(settings.database_url), SystemClock()
+    clock, meters = SystemClock(), PrometheusMeters() if with_platforms else None
     broadcast = NO_BROADCAST if settings.sqlite_file else _broadcast(settings, clock)
     async with AsyncExitStack() as stack:
-        telemetry = make_telemetry(settings, clock, stack, meters := PrometheusMeters() if with_platforms else None)
-        stack.push_async_callback(database.close)
+        stack.push_async_callback((database := SqlDatabase(settings.database_url)).close)
+        stack.push_async_callback((models := Models.of(settings, database)).close)
+        telemetry = make_telemetry(settings, models.model, clock, stack, meters)
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
-        stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((plugins := await load_all_plugins(settings, clock)).close)
         stack.push_async_callback((capabilities := Capabilities.of(settings, plugins, clock)).close)
         await capabilities.open()

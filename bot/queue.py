@@ -3,4 +3,4 @@
 from bot.bootstrap import queue_app
 from bot.settings import load
 
-app = queue_app(load())
+app = queue_app(load(has_page=False))

@@ -2,14 +2,12 @@
 
 from decimal import Decimal
 from typing import Annotated, ClassVar, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from adapters.web.urls import is_private
 from agent_core.capabilities.declaring import Rule, SettingsGroup, needs_beside, needs_extra, refuse_if, setting
 from agent_core.capabilities.setting_types import (
-    LOOPBACK,
     LOWER_CASE,
     UPPER_CASE,
     Classes,
@@ -26,6 +24,7 @@ MCP_TOKEN_LENGTH = 32
 TOO_SHORT = "must have at least 16 characters, or others could guess it."
 OPEN_HOST = "must be set, with 16 characters or more, or OIDC_ISSUER: HOST opens the page to others."
 UNGUARDED = "opens the page to others, so WEB_TOKEN or OIDC_ISSUER must be set too."
+BOTH_RIGHTS = "must differ from WEB_TOKEN, with which one may approve: whoever reads metrics gets this one."
 UNSAFE_ISSUER = "must begin with https://, or anybody on the network could sign in as anybody."
 NO_WAY_BACK = "needs PUBLIC_URL beside it, the https address of the page: the provider sends people back there."
 UNGUARDED_MCP = "needs MCP_TOKEN beside it, of 32 characters or more, which clients must send."
@@ -48,8 +47,8 @@ class RunningSettings(SettingsGroup):
     )
     host: str = setting(
         "127.0.0.1",
-        "The network address that the page listens on. Any address other than localhost requires WEB_TOKEN or "
-        "OIDC_ISSUER.",
+        "The network address that the page listens on, and a worker with PROBE_PORT. For a page, any address other "
+        "than localhost requires WEB_TOKEN or OIDC_ISSUER.",
         rule="a host name or an IP address",
         example="0.0.0.0",  # noqa: S104 (an example; it requires WEB_TOKEN)
         pattern=r"^[A-Za-z0-9._:%-]+$",
@@ -71,8 +70,8 @@ class RunningSettings(SettingsGroup):
     )
     metrics_token: Secret = setting(
         "",
-        "Prometheus sends it as `Authorization: Bearer …` for `/metrics`. It opens nothing else. Workers have "
-        "`/metrics` on PROBE_PORT only with it.",
+        "Prometheus sends it as `Authorization: Bearer …` for `/metrics`. It opens nothing else, and "
+        "is not WEB_TOKEN. Workers have `/metrics` on PROBE_PORT only with it.",
         unset="`/metrics` of `web` and `run` wants what opens the page",
         example="another-16-or-more-characters",
     )
@@ -201,13 +200,9 @@ class SignInSettings(RunningSettings):
         if self.oidc_issuer:
             refuse_if(not is_private(self.oidc_issuer), "oidc_issuer", UNSAFE_ISSUER)
             refuse_if(not is_private(self.address), "oidc_issuer", NO_WAY_BACK)
-        needs_token = self.web_token or (self.host not in LOOPBACK and not self.oidc_issuer)
-        is_weak = needs_token and len(self.web_token) < TOKEN_LENGTH
-        refuse_if(bool(is_weak), "web_token", TOO_SHORT if self.web_token else OPEN_HOST)
-        is_short = self.metrics_token and len(self.metrics_token) < TOKEN_LENGTH
-        refuse_if(bool(is_short), "metrics_token", TOO_SHORT)
-        is_open = urlsplit(self.public_url).hostname not in (None, *LOOPBACK)
-        refuse_if(is_open and not (self.web_token or self.oidc_issuer), "public_url", UNGUARDED)
+        for name, token in (("web_token", self.web_token), ("metrics_token", self.metrics_token)):
+            refuse_if(token and len(token) < TOKEN_LENGTH, name, TOO_SHORT)
+        refuse_if(self.metrics_token and self.metrics_token == self.web_token, "metrics_token", BOTH_RIGHTS)
 
 
 class LimitSettings(SettingsGroup):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
@@ -23,15 +24,16 @@ from agent_core.capabilities.models.settings import ModelSettings
 from agent_core.capabilities.plugins.settings import PluginSettings
 from agent_core.capabilities.posts.settings import PostSettings
 from agent_core.capabilities.programs.settings import ProgramSettings
-from agent_core.capabilities.setting_types import passwords, sqlite_file, without_secrets
+from agent_core.capabilities.setting_types import LOOPBACK, passwords, sqlite_file, without_secrets
 from agent_core.capabilities.tool_servers.settings import ToolServerSettings
 from agent_core.capabilities.web.settings import WebSettings
 from agent_core.errors import SettingsError
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.settings import SlackSettings
-from bot.running_settings import LimitSettings, LogSettings, SignInSettings
+from bot.running_settings import OPEN_HOST, UNGUARDED, LimitSettings, LogSettings, SignInSettings
 
 FILE = "_FILE"  # behind the name of a variable: its text is in that file
+OTEL_LIKENESS = 0.9  # its own names are like one another
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
 # Names that other tools use for what Signoff calls otherwise.
@@ -110,21 +112,33 @@ class Settings(
 VARIABLES = variables_of(Settings)
 
 
-def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> Settings:
-    """Load the settings of this process; raise SettingsError for the first invalid value or misspelt name in `.env`."""
+def load(
+    environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env", *, has_page: bool = True
+) -> Settings:
+    """Load the settings of this process; raise SettingsError for the first invalid value or misspelt name in `.env`.
+
+    `has_page`: the process may serve pages, so that these must not be open to everybody.
+    """
     surroundings = os.environ if environ is None else environ
     written = written_variables(env_file)
     _refuse_misspelt(written, env_file)
     given = {name.lower(): _given(name, surroundings, written) for name in VARIABLES}
     try:
-        return Settings.model_validate({name: text for name, text in given.items() if text})
+        settings = Settings.model_validate({name: text for name, text in given.items() if text})
     except ValidationError as error:
         raise _told(error) from None
+    if has_page and not (settings.web_token or settings.oidc_issuer):
+        _refuse_open_page(settings)
+    return settings
 
 
 def digest(settings: Settings) -> str:
-    """The same for the same settings, so that two processes can be compared. Secrets only count as set or not set."""
-    told = {name: bool(value) if isinstance(value, SecretStr) else str(value) for name, value in dict(settings).items()}
+    """The same for the same settings, so that two processes can be compared. Secrets only count as set or not set.
+
+    Ports do not count: two processes of one machine cannot share them.
+    """
+    values = {name: value for name, value in dict(settings).items() if name not in ("port", "probe_port")}
+    told = {name: bool(value) if isinstance(value, SecretStr) else str(value) for name, value in values.items()}
     told |= {"database_url": settings.shown_database, "mcp_servers": bool(settings.mcp_servers)}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -160,7 +174,7 @@ def unread_names(environ: Mapping[str, str] | None = None, env_file: str | Path 
     surroundings = os.environ if environ is None else environ
     given = {name for name, text in surroundings.items() if text.strip()}
     given.update(name for name, text in written_variables(env_file).items() if text)
-    meant = {name: USUAL_NAMES.get(name) or _closest(name) for name in sorted(given)}
+    meant = {name: USUAL_NAMES.get(name) or _closest(name) or _closest_of_otel(name) for name in sorted(given)}
     return {name: right for name, right in meant.items() if right and right not in meant}
 
 
@@ -186,12 +200,35 @@ def _closest(name: str) -> str:
     return close[0] if close and name.removesuffix(FILE) not in VARIABLES else ""
 
 
+def otel_names() -> frozenset[str]:
+    """The names that OpenTelemetry's SDK reads; none where it is not installed."""
+    try:
+        from opentelemetry import environment_variables as of_interface  # an extra
+        from opentelemetry.sdk import environment_variables as of_sdk
+    except ImportError:
+        return frozenset()
+    return frozenset(map(str, (*vars(of_interface).values(), *vars(of_sdk).values())))
+
+
+def _closest_of_otel(name: str) -> str:
+    known = otel_names() if name.startswith("OTEL_") else frozenset()
+    close = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=OTEL_LIKENESS)
+    return close[0] if close else ""
+
+
 def _told(error: ValidationError) -> SettingsError:
     fault = error.errors(include_url=False, include_input=False)[0]
     field = fault["loc"][0] if fault["loc"] else fault["ctx"]["field"]  # a check of several fields has no place
     variable = VARIABLES[str(field).upper()]
     words = fault["msg"] if fault["type"] == OWN_WORDS else f"must be {variable.rule}."
     return SettingsError(variable.name, words, variable.example)
+
+
+def _refuse_open_page(settings: Settings) -> None:
+    if settings.host not in LOOPBACK:
+        raise SettingsError("WEB_TOKEN", OPEN_HOST, VARIABLES["WEB_TOKEN"].example)
+    if urlsplit(settings.public_url).hostname not in (None, *LOOPBACK):
+        raise SettingsError("PUBLIC_URL", UNGUARDED, VARIABLES["PUBLIC_URL"].example)
 
 
 def _refuse_misspelt(written: Iterable[str], env_file: str | Path | None) -> None:

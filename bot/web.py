@@ -57,8 +57,9 @@ async def serve_app(
 
 OWN_PATHS = (*PROBE_PATHS, METRICS, *MCP_PATHS)
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
-# Their requests carry a signature, so any Host is accepted: platforms call the address that they were given.
-SIGNED_PATHS = tuple(path for platform in PLATFORMS for path in platform.signed_paths)
+# Asked by any Host: platforms sign their requests, probes tell nothing, and /metrics has a token. A kubelet asks for an
+# address, and a scraper beside a container for a service's name.
+ANY_HOST_PATHS = (*PROBE_PATHS, METRICS, *(path for platform in PLATFORMS for path in platform.signed_paths))
 MOST_BODY = 2 * 2**20
 
 
@@ -77,7 +78,7 @@ def application(
         client_max_size=MOST_BODY,
         middlewares=[workspace.error_pages(_is_page)],
     )
-    workspace.guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
+    workspace.guard.watch(app, _is_page, ANY_HOST_PATHS.__contains__)
     operations = (
         *probe_routes(workspace.views.check_database, workspace.model_label.newest, heard),
         web.get(METRICS, (metrics or Metrics(guard=workspace.guard, page=workspace, heard=heard)).answer),
@@ -94,7 +95,7 @@ def application(
 def waiting_application(guard: Guard) -> web.Application:
     """Answers 503 to everything, at a start that waits for the database; pages give back what was written."""
     app = web.Application(client_max_size=MOST_BODY)
-    guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
+    guard.watch(app, _is_page, ANY_HOST_PATHS.__contains__)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if not _is_page(request.path):

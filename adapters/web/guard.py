@@ -80,7 +80,7 @@ class Guard:
     `token`: what people type at /enter. `key`: the secret in the address that is printed, where there is no token.
     Without both, the page is open; the process never serves it so. `sign_in`: where people sign in with accounts, these
     alone open pages, and token and key are for programs. `clock`: paces answers to wrong keys and tokens.
-    `sign_outs`: whose cookies are void; None while no database is there.
+    `sign_outs`: whose cookies are void; None while no database is there. `guarded`: what it is, for the log.
     """
 
     token: str = ""
@@ -89,6 +89,7 @@ class Guard:
     clock: Clock | None = None
     sign_outs: SignOuts | None = None
     sign_in: AccountSignIn | None = None
+    guarded: str = "the page"
     wrong: Lock = field(default_factory=Lock)
 
     def watch(self, app: web.Application, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> None:
@@ -163,7 +164,7 @@ class Guard:
         expected, given = self.token or self.key, _bearer(request) or _basic_password(request)
         if expected and not _is_same(given, expected):
             if given:
-                await self.delay_wrong("token")
+                await self.delay_wrong(request, "token")
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
 
     async def _admit(self, request: web.Request) -> None:
@@ -175,12 +176,12 @@ class Guard:
             raise web.HTTPForbidden(text=PROXIED)
         elif self.key and not _is_same(given := _basic_password(request), self.key):
             if given:
-                await self.delay_wrong("key")
+                await self.delay_wrong(request, "key")
             raise web.HTTPUnauthorized(text=NO_KEY, headers=CHALLENGE)
 
-    async def delay_wrong(self, what: str) -> None:
+    async def delay_wrong(self, request: web.Request, what: str) -> None:
         """Log a wrong key or token, and hold back the answer: one at a time, however many are guessed at once."""
-        logger.warning("a wrong %s was given for the page", what)
+        logger.warning("a wrong %s was given for %s", what, self.guarded, extra={"address": request.remote})
         async with self.wrong:
             if self.clock:
                 await self.clock.sleep(WRONG_SECONDS)

@@ -123,7 +123,7 @@ class PostRoutes:
         form = await entry_form_of(request)
         guard, to = self.workspace.guard, local_path(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
-            await guard.delay_wrong("token")
+            await guard.delay_wrong(request, "token")
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = redirect_to(to)
         guard.remember(response, replace(identity.visitor_of(request), has_entered=True))

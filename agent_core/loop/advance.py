@@ -35,7 +35,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Engine
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.telemetry import NOT_WATCHED, Telemetry, TurnRef
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry, TurnRef, record_end
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import report
 
@@ -219,7 +219,7 @@ class AgentLoop:
         async with self.database.begin() as work:
             turn_context = await load_turn_context(work, agent, has_tools=self.proposer.commands.has_sources())
         async with claim.track(self.ledger, agent, turn_context.own, turn_context.budget) as tracker:
-            return await ThinkStep(
+            thought = await ThinkStep(
                 proposer=self.proposer,
                 clock=self.clock,
                 claim=claim,
@@ -227,3 +227,7 @@ class AgentLoop:
                 tracker=tracker,
                 draining=self.draining,
             ).think(agent)
+        last = turn_context.turns[-1] if turn_context.turns else None
+        if last and last.undo and thought.turns > agent.turns:  # nobody can undo the rejection any more
+            record_end(self.telemetry, replace(last, undo=None))
+        return thought

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.ids import AgentId
+from agent_core.model.model_calls import Usage
 from agent_core.model.turn import Turn
 
 # "turn": from the begin of its thought to its end. "decision": from the question to the answer of a person.
@@ -45,6 +46,9 @@ class Telemetry(Protocol):
     def count_rate_limit(self, source: str) -> None:
         """Count a rate limit that a platform or a model's endpoint answered with."""
 
+    def count_usage(self, model: str, usage: Usage) -> None:
+        """Count what is charged. `model`: the one that answered; for another service, the kind of call."""
+
 
 class NoTelemetry:
     """Implements `Telemetry` where nobody watches."""
@@ -59,13 +63,16 @@ class NoTelemetry:
     def count_rate_limit(self, source: str) -> None:
         """Do nothing."""
 
+    def count_usage(self, model: str, usage: Usage) -> None:
+        """Do nothing."""
+
 
 NOT_WATCHED = NoTelemetry()
 
 
 def record_end(telemetry: Telemetry, turn: Turn) -> None:
-    """Record the turn, if it has ended."""
-    if turn.ended_at:
+    """Record the turn, if it has ended for good: a rejection that can be undone has not, until the next turn."""
+    if turn.ended_at and not turn.undo:
         result = turn.result.kind if turn.result else ""
         facts = {"state": turn.state, "command": turn.call.name, "result": result}
         telemetry.record("turn", TurnRef.of(turn), turn.begun_at or turn.proposed_at, turn.ended_at, **facts)

@@ -112,15 +112,17 @@ class AgentDecisions(TransactionalService):
             turn = turn.marked_for_two(agent.policy_in_force, by_operator=self.commands.needs_two(turn.call.name))
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             self.waker.wake(work, agent.id)
-            decided = await self._record(work, agent, turn, usable, by=origin.by, at=self.clock.now())
-            return self._hold(work, *decided, turn.remark) if can_undo and isinstance(usable, Reject) else decided
+            return await self._record(work, agent, turn, usable, by=origin.by, can_undo=can_undo)
 
         return await self.save(act, Attempt(origin=origin, what=decision.kind, turn_id=turn_id))
 
     async def _record(
-        self, work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
+        self, work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, can_undo: bool
     ) -> tuple[Agent, Turn]:
+        at = self.clock.now()
         decided = await record_decision(work, agent, turn, decision, by=by, at=at)
+        if can_undo and isinstance(decision, Reject):
+            decided = self._hold(work, *decided, turn.remark)
         work.after_commit(partial(self._tell, turn.asked_at or turn.proposed_at, decided[1], decision.kind, by, at))
         return decided
 
@@ -193,8 +195,7 @@ class AgentDecisions(TransactionalService):
         return NoteKept(deliver_note(work, agent, note), note, undecided)
 
     async def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
-        decided = await self._record(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
-        changed, rejected = self._hold(work, *decided, turn.remark) if can_undo else decided
+        changed, rejected = await self._record(work, agent, turn, Reject(note.text), by=note.by, can_undo=can_undo)
         return StepRejected(changed, rejected, rejected.undo is not None)
 
     def _hold(self, work: UnitOfWork, agent: Agent, turn: Turn, remark: str) -> tuple[Agent, Turn]:

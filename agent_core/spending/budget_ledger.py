@@ -19,6 +19,7 @@ from agent_core.model.origin import ChannelScope
 from agent_core.model.records.reservation import Account, Reservation
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 from agent_core.spending.helper_tree import budget_of, charge_agents
 from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, Act, SpendingTracker, StepReservation
 
@@ -40,6 +41,7 @@ class BudgetLedger:
     price_setting: str = PRICE_SETTING
     worker: str = field(default_factory=lambda: secrets.token_hex(12))
     settled: LRUCache[ReservationId, bool] = field(default_factory=lambda: LRUCache(MAX_SETTLED))
+    telemetry: Telemetry = NOT_WATCHED
 
     def tracker(
         self, account: Account, own: Budget, channel: Budget, save: Callable[[Act], Awaitable[None]] | None = None
@@ -56,7 +58,9 @@ class BudgetLedger:
             save=save or partial(in_one_unit, self.database),
             settled=self.settled,
         )
-        return SpendingTracker(own, channel, reservation=reservation, price_setting=self.price_setting)
+        return SpendingTracker(
+            own, channel, reservation=reservation, price_setting=self.price_setting, telemetry=self.telemetry
+        )
 
     @asynccontextmanager
     async def open_tracker(self, agent: Agent) -> AsyncIterator[SpendingTracker]:

@@ -13,6 +13,7 @@ from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
 from agent_core.model.records.reservation import Account, Funds, Reservation
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
+from agent_core.ports.telemetry import NOT_WATCHED, Telemetry
 
 NO_BUDGET = Budget()
 PRICE_SETTING = "its price"
@@ -111,6 +112,7 @@ class SpendingTracker:
     reservation: StepReservation | None = field(default=None, repr=False)
     price_setting: str = PRICE_SETTING
     confirm: Callable[[], Awaitable[None]] = field(default=_confirm_nothing, repr=False)
+    telemetry: Telemetry = field(default=NOT_WATCHED, repr=False)
     reserving: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
@@ -148,6 +150,7 @@ class SpendingTracker:
         """Add a usage. What another service than a chat model was used for is known by its kind."""
         self.spent[kind] = self.spent.get(kind, NO_USAGE) + usage
         self.models[model or kind] = self.models.get(model or kind, NO_USAGE) + usage
+        self.telemetry.count_usage(model or kind, usage)
 
     def settle(self) -> dict[CallKind, Usage]:
         """Return the spending since the last call of this method and add it to the budgets, after it was saved."""

@@ -20,6 +20,7 @@ from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
+from bot.wiring.collectors import telemetry_finding
 from bot.wiring.models import choose_templates
 from bot.wiring.tool_servers import tool_servers_finding
 
@@ -77,6 +78,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         Finding(name="terminal", state="on", why=command_text("solo")),
         *platforms,
         mcp_finding(settings),
+        telemetry_finding(),
         *map(unread_finding, probes.unread_names().items()),
         *features.pop(MODELS),
         *database,

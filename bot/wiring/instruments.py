@@ -14,6 +14,8 @@ QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 class Instrument:
     """One thing that is measured. `buckets`: the upper bounds of a histogram of seconds; () for a counter.
 
+    `known`: values of the one label of a counter, which are told from the start.
+
     `name`: as OpenTelemetry has it. Prometheus has it with `_` for each `.`, and `_seconds` or `_total` at the end.
     """
 
@@ -22,6 +24,7 @@ class Instrument:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     unit: str = "s"
+    known: tuple[str, ...] = ()
 
 
 DURATIONS: Mapping[Activity, Instrument] = {
@@ -35,7 +38,13 @@ DURATIONS: Mapping[Activity, Instrument] = {
 }
 TOKENS = Instrument("signoff.model.tokens", "Tokens of model calls.", ("model", "type"), unit="{token}")
 DOLLARS = Instrument("signoff.model.cost.dollars", "Cost of model calls in US dollars.", ("model",), unit="{USD}")
-ERRORS = Instrument("signoff.model.errors", "Model calls that failed, by kind of error.", ("error",), unit="{error}")
-RATE_LIMITS = Instrument("signoff.rate.limits", "Rate limits met.", ("source",), unit="{answer}")
+KINDS = ("ModelRefused", "ModelUnavailable", "PromptTooLong", "RateLimited")
+ERRORS = Instrument(
+    "signoff.model.errors", "Model calls that failed, by kind of error.", ("error",), unit="{error}", known=KINDS
+)
+SOURCES = ("discord", "model", "slack")
+RATE_LIMITS = Instrument("signoff.rate.limits", "Rate limits met.", ("source",), unit="{answer}", known=SOURCES)
 INSTRUMENTS = (*DURATIONS.values(), TOKENS, DOLLARS, ERRORS, RATE_LIMITS)
 NO_ERROR = ("CancelledError", "GeneratorExit", "OverBudget")  # of a model call that was given up, or not made
+FINISHES = ("stop", "length", "content_filter")
+OTHER = "other"  # in place of a name that people or an endpoint chose

@@ -1,6 +1,7 @@
 """What Prometheus scrapes at `/metrics`: what this process counted; where pages are served, also how things are."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,7 +24,7 @@ from agent_core.ports.clock import Clock
 from bot.release import release
 from bot.settings import Settings
 from bot.wiring.instruments import INSTRUMENTS, Instrument
-from bot.wiring.probes import Heard, database_away
+from bot.wiring.probes import Heard
 
 METRICS = "/metrics"
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a time for each series, which nobody reads
@@ -50,7 +51,10 @@ class PrometheusMeters:
         name, said, labels = instrument.name.replace(".", "_"), instrument.said, instrument.labels
         if instrument.buckets:
             return Histogram(f"{name}_seconds", said, labels, buckets=instrument.buckets, registry=self.registry)
-        return Counter(f"{name}_total", said, labels, registry=self.registry)
+        made = Counter(f"{name}_total", said, labels, registry=self.registry)
+        for each in instrument.known:
+            made.labels(each)  # begins at 0, so that the first one is an increase
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +72,9 @@ class Metrics:
     async def answer(self, request: web.Request) -> web.Response:
         """Prometheus text. `Authorization: Bearer …` must have METRICS_TOKEN, or else what opens the page."""
         await self.guard.require_bearer(request)
-        try:
+        present = b""
+        with suppress(DatabaseAway):  # what this process counted is told all the same
             present = await self._present(self.page) if self.page else b""
-        except DatabaseAway:
-            return database_away()
         text = present + generate_latest(self.meters.registry) + generate_latest(REGISTRY)
         return web.Response(body=text, headers={"Content-Type": TYPE})
 
@@ -96,4 +99,4 @@ class Metrics:
 def metrics_guard(settings: Settings, clock: Clock) -> Guard | None:
     """What asks for METRICS_TOKEN, which opens nothing else; None if it is not set."""
     token = settings.metrics_token.get_secret_value()
-    return Guard(token=token, clock=clock) if token else None
+    return Guard(token=token, clock=clock, guarded=METRICS) if token else None

@@ -10,19 +10,21 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from threading import Thread
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.metrics import Counter, Histogram
+from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -31,11 +33,13 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from agent_core.capabilities.setting_types import without_secrets
+from agent_core.errors import SettingsError
+from agent_core.oversight.secrets import Secrets
 from agent_core.ports.telemetry import Activity, Facts, TurnRef
 from bot.wiring.instruments import Instrument
 
-logging.getLogger("opentelemetry.exporter").setLevel(logging.ERROR)  # one line for a lost batch, none for each retry
-
+EXPORTERS = {"traces": OTLPSpanExporter.__module__, "metrics": OTLPMetricExporter.__module__}  # the loggers' names
 CLOSE_SECONDS = 3.0  # for the last spans; a collector that is away must not hold up the end of the process
 OPERATIONS: Mapping[Activity, str] = {"model call": "chat", "command": "execute_tool"}
 # https://opentelemetry.io/docs/specs/semconv/gen-ai/, for facts that have a name there
@@ -80,31 +84,45 @@ class Exporting:
     provider: str
 
     @classmethod
-    def started(cls, instruments: Sequence[Instrument], version: str, provider: str) -> "Exporting":
-        """Begin to send. `provider`: who serves the model."""
+    def started(
+        cls, instruments: Sequence[Instrument], version: str, provider: str, collectors: Mapping[str, str]
+    ) -> "Exporting":
+        """Begin to send. `provider`: who serves the model. Raise SettingsError for what the SDK refuses.
+
+        `collectors`: the address for each signal that is sent, "traces" or "metrics".
+        """
         resource = Resource.create({"service.version": version, "service.instance.id": uuid4().hex, **_own_name()})
-        traces = TracerProvider(resource=resource, id_generator=TurnIds())
-        traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        metrics = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource=resource)
+        try:
+            traces = TracerProvider(resource=resource, id_generator=TurnIds(), shutdown_on_exit=False)
+            if address := collectors.get("traces"):
+                traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(address)))
+            address = collectors.get("metrics")
+            readers = [PeriodicExportingMetricReader(OTLPMetricExporter(address))] if address else []
+            metrics = MeterProvider(readers, resource=resource, shutdown_on_exit=False)
+        except (ValueError, RuntimeError) as fault:
+            why = " ".join(str(fault).split()).rstrip(".")
+            raise SettingsError("OTEL_…", f"OpenTelemetry refuses the value of a setting: {why}.") from fault
+        for signal, address in collectors.items():
+            logging.getLogger(EXPORTERS[signal]).filters = [LostBatches(address)]
         meter = metrics.get_meter("signoff", version)
-        made: dict[str, Counter | Histogram] = {}
-        for each in instruments:
-            if each.buckets:
-                bounds = list(each.buckets)
-                made[each.name] = meter.create_histogram(
-                    each.name, each.unit, each.said, explicit_bucket_boundaries_advisory=bounds
-                )
-            else:
-                made[each.name] = meter.create_counter(each.name, each.unit, each.said)
-        tracer = traces.get_tracer("signoff", version)
-        return cls(traces=traces, metrics=metrics, tracer=tracer, instruments=made, provider=provider)
+        return cls(
+            traces=traces,
+            metrics=metrics,
+            tracer=traces.get_tracer("signoff", version),
+            instruments={each.name: _instrument(meter, each) for each in instruments},
+            provider=provider,
+        )
 
     async def close(self) -> None:
-        """Send what is left, within some seconds."""
+        """Send what is left, within some seconds.
+
+        A request that a collector does not answer cannot be given up, and asyncio's own threads hold up the end of the
+        process until they have ended: so these are others, which end with it.
+        """
         ends = (self.traces.shutdown, partial(self.metrics.shutdown, timeout_millis=CLOSE_SECONDS * 1_000))
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*(asyncio.to_thread(end) for end in ends))
+                await asyncio.gather(*(_in_thread(end) for end in ends))
 
     def observe(self, instrument: Instrument, amount: float, labels: Mapping[str, str]) -> None:
         match self.instruments[instrument.name]:
@@ -135,7 +153,7 @@ class Exporting:
         finally:
             _OWN_IDS.reset(chosen)
         self._describe(span, activity, turn, facts)
-        span.end(_nanoseconds(ended))
+        span.end(_nanoseconds(max(began, ended)))  # by the clocks of two machines
 
     def _describe(self, span: trace.Span, activity: Activity, turn: TurnRef | None, facts: Facts) -> None:
         """Set name and attributes, which are known at the end."""
@@ -156,10 +174,51 @@ class Exporting:
                 span.set_attribute(GEN_AI.get(name, f"signoff.{name}"), value)
 
 
+class LostBatches(logging.Filter):
+    """Adds the collector's address and the last reason to the line about a lost batch; hides the lines of retries."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.why, self.address = "", without_secrets(address)
+        found = urlsplit(address)
+        self.secrets = Secrets.of(filter(None, (found.password, found.query)))
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR:
+            self.why = self.secrets.redact(record.getMessage())
+            return False
+        vars(record).update(collector=self.address, **({"why": self.why} if self.why else {}))
+        self.why = ""
+        return True
+
+
+async def _in_thread(end: Callable[[], object]) -> None:
+    """Run it in a thread that does not hold up the end of the process, and wait for it."""
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def run() -> None:
+        try:
+            end()
+        finally:
+            with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+    Thread(target=run, daemon=True).start()
+    await ended.wait()
+
+
 def _own_name() -> dict[str, str]:
     """The service's name, unless the operator chose one: what is given in the code would go before that."""
-    is_named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    attributes = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(",")
+    is_named = "OTEL_SERVICE_NAME" in os.environ or any(each.strip().startswith("service.name=") for each in attributes)
     return {} if is_named else {"service.name": "signoff"}
+
+
+def _instrument(meter: Meter, each: Instrument) -> Counter | Histogram:
+    if not each.buckets:
+        return meter.create_counter(each.name, each.unit, each.said)
+    bounds = list(each.buckets)
+    return meter.create_histogram(each.name, each.unit, each.said, explicit_bucket_boundaries_advisory=bounds)
 
 
 def _inside(turn: TurnRef | None) -> Context | None:

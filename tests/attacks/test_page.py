@@ -104,11 +104,10 @@ async def test_the_way_to_the_token_stays_on_this_site(guarded: str, path: bytes
     ("path", "answer"),
     [
         pytest.param(path, said, marks=attack("http", f"`{path}` under a foreign host name (DNS rebinding)", said))
-        for path in ("/metrics", "/healthz", "/enter", "/static/page.js")
-        for said in ("403",)
+        for path, said in (("/metrics", "401"), ("/operations", "403"), ("/enter", "403"), ("/static/page.js", "403"))
     ],
 )
-async def test_every_path_wants_a_known_host(guarded: str, path: str, answer: str) -> None:
+async def test_every_page_wants_a_known_host_and_metrics_a_token(guarded: str, path: str, answer: str) -> None:
     request = f"GET {path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
     assert str(await status_of(guarded, request.encode())) == answer
 

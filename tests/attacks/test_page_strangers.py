@@ -18,11 +18,14 @@ from agent_core.model.channel_settings import Sites
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import Origin
+from agent_core.providers.clock import SystemClock
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.settings import load
+from bot.web import serve_app
+from bot.wiring.metrics import Metrics, metrics_guard
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
@@ -158,6 +161,21 @@ async def test_wrong_tokens_are_slow_and_logged(tmp_path: Path, caplog: pytest.L
 async def _post(session: aiohttp.ClientSession, address: str, form: dict[str, str], origin: str) -> int:
     async with session.post(address, data=form, headers={"Origin": origin}) as answer:
         return answer.status
+
+
+@attack("http", "Guessing METRICS_TOKEN", "401, with the address in the log")
+@pytest.mark.proves("page:guesses")
+async def test_a_wrong_token_for_metrics_is_told_as_such(caplog: pytest.LogCaptureFixture, answer: str) -> None:
+    guard = metrics_guard(load({"METRICS_TOKEN": TEAM_TOKEN}, None), SystemClock())
+    assert guard
+    app = aiohttp.web.Application()
+    app.router.add_get("/metrics", Metrics(guard=guard).answer)
+    async with serve_app(app, "127.0.0.1", 0) as runner:
+        page = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+        assert str(await status_of(page, headers={"Authorization": "Bearer guess"})) == answer.partition(",")[0]
+        assert await status_of(page, headers={"Authorization": f"Bearer {TEAM_TOKEN}"}) == 200
+    (line,) = (each for each in caplog.records if each.name == "adapters.web.guard")
+    assert (line.getMessage(), vars(line)["address"]) == ("a wrong token was given for /metrics", "127.0.0.1")
 
 
 @pytest.mark.proves("page:cookie")

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -10,6 +11,7 @@ from typing import TypeAlias
 import pytest
 from aiohttp import ClientSession
 
+from adapters.terminal.console import STOPPED
 from agent_core.testing.language_model import reply_text
 from bot.release import release
 from tests.e2e.process import LONGEST_STOP, Program, free_port, running, serving
@@ -179,9 +181,53 @@ def host(pair: Pair) -> str:
     return pair.web.address.rpartition("@")[2]
 
 
+@pytest.mark.proves("watch:collector")
 async def test_a_collector_that_is_away_holds_up_no_end(own_postgres: PostgresServer, tmp_path: Path) -> None:
     away = f"http://127.0.0.1:{free_port()}"
     given = {"DATABASE_URL": own_postgres.url, "OTEL_EXPORTER_OTLP_ENDPOINT": away}
     async with serving(tmp_path, "web", **given) as web:
         web.send(signal.SIGTERM)
         assert await web.ended(LONGEST_STOP) == 0
+
+
+@asynccontextmanager
+async def hanging() -> AsyncIterator[str]:
+    """A collector that takes connections and never answers."""
+    ends = asyncio.Event()
+
+    async def be_silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ends.wait()
+        writer.close()
+
+    async with await asyncio.start_server(be_silent, "127.0.0.1", 0) as server:
+        try:
+            yield "http://{}:{}".format(*server.sockets[0].getsockname())
+        finally:
+            ends.set()
+
+
+@pytest.mark.proves("watch:collector")
+async def test_a_collector_that_hangs_holds_up_no_end(tmp_path: Path) -> None:
+    async with hanging() as silent:
+        given = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": silent,
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "60",
+            "OTEL_METRIC_EXPORT_INTERVAL": "200",
+        }
+        async with serving(tmp_path, "run", **given) as program:
+            async with PageChat.opened(program.address, "ana") as ana:
+                await ana.new_agent("Clerk", "writes", 'Write "tea" to a.md')
+                await ana.asks("write_to_file")
+            program.send(signal.SIGTERM)
+            assert await program.ended(LONGEST_STOP) == 0
+
+
+@pytest.mark.proves("watch:collector")
+async def test_a_collector_that_hangs_does_not_keep_the_terminal(tmp_path: Path) -> None:
+    async with hanging() as silent:
+        given = {"OTEL_EXPORTER_OTLP_ENDPOINT": silent, "OTEL_EXPORTER_OTLP_TIMEOUT": "60"}
+        async with running(tmp_path, "bot", "solo", "--name", "C", "--goal", 'Write "t" to a.md', **given) as program:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await program.says("write_to_file")
+            program.send(signal.SIGINT)
+            assert await program.ended(LONGEST_STOP) == STOPPED

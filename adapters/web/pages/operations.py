@@ -3,7 +3,7 @@
 Whoever may open the page is an operator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -46,6 +46,7 @@ class OperationsPage:
         report = await self.workspace.views.operations.report()
         spending = report.spending
         measure: Measure = "cost" if any(each.cost for each in spending.days) else "tokens"
+        whole = sum((_value(each, measure) for each in spending.days), Decimal(0))
         today = next((each for each in spending.days if each.name == report.today), None)
         return await self.workspace.answer(
             request,
@@ -56,9 +57,9 @@ class OperationsPage:
             today=_text(today, measure),
             bars=bars_of(spending.days, date.fromisoformat(report.today), measure),
             most=_text(max(spending.days, key=lambda each: _value(each, measure), default=None), measure),
-            whole=amount_text(sum((_value(each, measure) for each in spending.days), Decimal(0)), measure),
-            by_channel=[(_channel_text(each.name), _text(each, measure)) for each in spending.channels],
-            by_model=[(each.name, _text(each, measure)) for each in spending.models],
+            whole=amount_text(whole, measure),
+            by_channel=_rows(spending.channels, _channel_text, whole, measure),
+            by_model=_rows(spending.models, str, whole, measure),
             why=_why,
             stuck_minutes=STUCK_AFTER // timedelta(minutes=1),
             bar_width=BAR_WIDTH,
@@ -79,6 +80,15 @@ def bars_of(days: Sequence[Spent], today: date, measure: Measure) -> tuple[Bar, 
         height = max(LEAST, round(value / most * BAR_MOST)) if value else 0
         found.append(Bar(day, amount_text(value, measure), place * (BAR_WIDTH + BAR_GAP), height))
     return tuple(found)
+
+
+def _rows(
+    listed: Sequence[Spent], say: Callable[[str], str], whole: Decimal, measure: Measure
+) -> Sequence[tuple[str, str]]:
+    """The rows of a table, which add up: the last is for what is not listed."""
+    rows = [(say(each.name), _text(each, measure)) for each in listed]
+    rest = whole - sum(_value(each, measure) for each in listed)
+    return [*rows, ("others", amount_text(rest, measure))] if rest > 0 else rows
 
 
 def _value(spent: Spent, measure: Measure) -> Decimal:

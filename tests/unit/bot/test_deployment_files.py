@@ -43,30 +43,54 @@ def test_compose_runs_commands_that_there_are_with_settings_that_are_read() -> N
 
 def settings_in_container(service: dict[str, Any], **written: str) -> Settings:
     """The settings that a service reads with these lines in the file `.env` beside compose.yaml."""
-    lines = {"POSTGRES_PASSWORD": "p", **written}
-
-    def value_of(name: re.Match[str]) -> str:
-        return lines.get(name[1]) or (name[3] if name[2] == "-" else pytest.fail(f"{name[1]} is demanded"))
-
-    given = {
-        name: re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value_of, text) for name, text in service["environment"].items()
+    lines, environment = {"POSTGRES_PASSWORD": "p", **written}, service["environment"]
+    own = {
+        name: re.sub(r"\$\{(\w+):\?[^}]*\}", lambda found: lines[found[1]], text) for name, text in environment.items()
     }
-    return load({"HOST": "0.0.0.0", "SIGNOFF_HOME": "/var/lib/signoff/data", **given}, None)
+    assert service["env_file"] == [{"path": ".env", "required": False}]
+    return load({**lines, **own}, None, has_page=service["command"] == "web")
+
+
+def test_compose_starts_with_a_token_or_with_the_sign_in_of_a_team() -> None:
+    web, worker = (COMPOSE["services"][name] for name in ("web", "worker"))
+    account = {"OIDC_ISSUER": "https://id.example", "OIDC_CLIENT_ID": "signoff", "OIDC_CLIENT_SECRET": "s"}
+    groups = {"OIDC_GROUPS": "team,ops", "OIDC_GROUPS_CLAIM": "roles", "PUBLIC_URL": "https://signoff.example"}
+    for service in (web, worker):
+        team = settings_in_container(service, **account, **groups)
+        assert (team.oidc_issuer, team.oidc_client_id) == ("https://id.example", "signoff")
+        assert (team.oidc_client_secret.get_secret_value(), team.oidc_groups) == ("s", ("team", "ops"))
+        assert (team.oidc_groups_claim, team.web_token.get_secret_value()) == ("roles", "")
+        alone = settings_in_container(service, WEB_TOKEN="a-token-for-the-team")
+        assert (alone.oidc_issuer, alone.oidc_groups_claim) == ("", "groups")
+    with pytest.raises(SettingsError, match="WEB_TOKEN: must be set, with 16 characters or more, or OIDC_ISSUER"):
+        settings_in_container(web)
+    assert settings_in_container(worker).host == "0.0.0.0"
 
 
 @pytest.mark.parametrize("name", ["web", "worker"])
-def test_compose_starts_with_a_token_or_with_the_sign_in_of_a_team(name: str) -> None:
-    service = COMPOSE["services"][name]
-    account = {"OIDC_ISSUER": "https://id.example", "OIDC_CLIENT_ID": "signoff", "OIDC_CLIENT_SECRET": "s"}
-    groups = {"OIDC_GROUPS": "team,ops", "OIDC_GROUPS_CLAIM": "roles", "PUBLIC_URL": "https://signoff.example"}
-    team = settings_in_container(service, **account, **groups)
-    assert (team.oidc_issuer, team.oidc_client_id) == ("https://id.example", "signoff")
-    assert (team.oidc_client_secret.get_secret_value(), team.oidc_groups) == ("s", ("team", "ops"))
-    assert (team.oidc_groups_claim, team.web_token.get_secret_value()) == ("roles", "")
-    alone = settings_in_container(service, WEB_TOKEN="a-token-for-the-team")
-    assert (alone.oidc_issuer, alone.oidc_groups_claim) == ("", "groups")
-    with pytest.raises(SettingsError, match="WEB_TOKEN: must be set, with 16 characters or more, or OIDC_ISSUER"):
-        settings_in_container(service)
+def test_every_setting_of_the_file_reaches_the_containers_except_their_own_places(name: str) -> None:
+    written = {"WEB_TOKEN": "a-token-for-the-team", "METRICS_TOKEN": "a-token-for-numbers", "LOG_FORMAT": "json"}
+    found = settings_in_container(COMPOSE["services"][name], **written, SMART_MODEL="m", HOST="127.0.0.1", PORT="1")
+    assert (found.metrics_token.get_secret_value(), found.log_format) == ("a-token-for-numbers", "json")
+    assert (found.smart_model, found.host, found.port) == ("m", "0.0.0.0", 8700)
+
+
+@pytest.mark.parametrize("file", ["Dockerfile", "requirements.txt"])
+def test_what_the_pages_tell_of_is_installed(file: str) -> None:
+    (extras,) = re.findall(r"\.\[([a-z0-9,]+)\]", (ROOT / file).read_text())
+    assert {"claude", "otel", "postgres", "s3"} <= set(extras.split(","))
+
+
+def test_the_service_and_commands_beside_it_read_one_data_folder() -> None:
+    """The page's own step writes the file of settings, which both are given."""
+    page = (ROOT / "docs/how-to/run-on-a-server.md").read_text()
+    [step, file] = re.findall(r"^(sed '.*' \.env\.example) > (\S+)", page, re.MULTILINE)[0]
+    written = subprocess.run(step, shell=True, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines = dict(line.split("=", 1) for line in written.splitlines() if line and not line.startswith("#"))
+    assert load(lines, None).home == Path("/var/lib/signoff")
+    assert f"EnvironmentFile={file}" in UNIT.read_text()
+    assert f"-p EnvironmentFile={file} /opt/signoff/bin/signoff" in page
+    assert "Environment=" not in UNIT.read_text()
 
 
 def test_kubernetes_probes_each_process_where_it_answers() -> None:

@@ -143,7 +143,7 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
         "web", "terminal", *(platform.name for platform in PLATFORMS),
-        "mcp clients",
+        "mcp clients", "telemetry",
         "model", "tokens", "database", "retention", "data folder", "templates", "documents", "search",
         "pages", "repositories", "downloads", "memory", "embeddings", "programs", "pictures", "audio", "speech",
         "vision", "posts",
@@ -156,7 +156,7 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     off = [name for name, finding in seen.items() if finding.state != "on"]
     platforms = [platform.name for platform in PLATFORMS]
     tools = ("downloads", "programs", "pictures", "audio", "speech", "vision", "posts")
-    assert off == [*platforms, "mcp clients", "search", *tools]
+    assert off == [*platforms, "mcp clients", "telemetry", "search", *tools]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["retention"].why == "everything is kept until people delete it"

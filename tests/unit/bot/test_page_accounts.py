@@ -41,6 +41,8 @@ PUBLIC = {"HOST": "0.0.0.0", "PUBLIC_URL": "https://signoff.example.com"}
         ({**ACCOUNTS, "PUBLIC_URL": "http://signoff.lan:8700"}, "OIDC_ISSUER", "needs PUBLIC_URL beside it"),
         ({**ACCOUNTS, **PUBLIC, "WEB_TOKEN": "short"}, "WEB_TOKEN", "must have at least 16 characters"),
         ({"HOST": "0.0.0.0"}, "WEB_TOKEN", "must be set, with 16 characters or more, or OIDC_ISSUER"),
+        ({"WEB_TOKEN": "x" * 16, "METRICS_TOKEN": "x" * 16}, "METRICS_TOKEN", "must differ from WEB_TOKEN"),
+        ({"METRICS_TOKEN": "short"}, "METRICS_TOKEN", "must have at least 16 characters"),
         ({"PUBLIC_URL": "https://signoff.example.com"}, "PUBLIC_URL", "WEB_TOKEN or OIDC_ISSUER must be set"),
     ],
 )
@@ -48,6 +50,11 @@ def test_what_is_missing_is_said(given: dict[str, str], variable: str, said: str
     with pytest.raises(SettingsError) as fault:
         load(given, None)
     assert (fault.value.variable, said in fault.value.fault) == (variable, True)
+
+
+def test_a_worker_which_has_no_page_needs_no_token_to_be_scraped() -> None:
+    given = {"HOST": "10.0.0.5", "PROBE_PORT": "8701", "METRICS_TOKEN": "x" * 16, "PUBLIC_URL": PUBLIC["PUBLIC_URL"]}
+    assert load(given, None, has_page=False).host == "10.0.0.5"
 
 
 def test_accounts_alone_let_the_page_be_opened_by_others(tmp_path: Path) -> None:

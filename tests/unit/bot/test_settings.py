@@ -1,5 +1,6 @@
 """Settings: read from environment and file, refused with one line, never showing a secret."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -578,3 +579,12 @@ def test_the_digest_tells_settings_apart_and_knows_no_secret() -> None:
     assert len({first, other, without}) == 3
     before, after = (digest(load({"DATABASE_URL": f"postgresql://u:{word}@db/s"}, None)) for word in ("one", "two"))
     assert before == after
+    ports, others = (digest(load({"PORT": port, "PROBE_PORT": port}, None)) for port in ("8701", "8702"))
+    assert ports == others  # two processes of one machine cannot share them
+
+
+def test_the_page_on_watching_gives_settings_that_start(tmp_path: Path) -> None:
+    (block, *_) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/how-to/watch-it.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / ".env").write_text(block)
+    found = load({}, tmp_path / ".env")
+    assert (found.host, found.probe_port, bool(found.metrics_token)) == ("10.0.0.5", 8701, True)

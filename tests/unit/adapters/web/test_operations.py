@@ -79,6 +79,22 @@ async def test_it_shows_what_is_stuck_what_waits_what_is_paused_and_what_was_spe
     assert page.count("</title></rect>") == 30
 
 
+@pytest.mark.slow
+@pytest.mark.proves("watch:operations")
+async def test_what_is_not_listed_of_channels_and_models_is_in_a_row_of_its_own(base: str, tmp_path: Path) -> None:
+    database, now = SqlDatabase(f"sqlite:///{tmp_path / 'signoff.db'}"), SystemClock().now()
+    async with database.begin() as work:
+        for number in range(25):
+            channel = ChannelScope("slack", "T1", f"C{number}")
+            work.budgets.add_to_day(channel, now, f"model-{number}", Usage(cost=Decimal(number)))
+        await work.commit()
+    await database.close()
+    page = await read(base)
+    tables = [" ".join(text_of(part.replace("<", " <")).split()) for part in page.split("<h3>")[1:]]
+    for table in tables:  # 24 down to 5 dollars are listed, and 4 + 3 + 2 + 1 + 0 and the 2 from before are not
+        assert ("others $12.00" in table, table.count("$")) == (True, 21)
+
+
 async def test_a_stranger_reads_nothing(tmp_path: Path) -> None:
     async with served(ScriptedModel(), tmp_path, token="a-token-of-the-team") as base, ClientSession() as session:
         answer = await session.get(f"{base}/operations", allow_redirects=False)

@@ -113,7 +113,7 @@ async def test_after_a_deletion_nobody_reads_that_nothing_was_done(
 
 
 @pytest.mark.proves("page:outage")
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 async def test_a_load_balancer_is_told_to_wait(
     ana: PageChat, database: DatabaseSwitch, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,6 +127,19 @@ async def test_a_load_balancer_is_told_to_wait(
     async with ana.session.get(ana.base + path) as answer:
         assert answer.status == 200
     assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
+
+
+@pytest.mark.proves("page:outage")
+async def test_metrics_of_the_process_are_told_while_the_database_is_away(
+    ana: PageChat, database: DatabaseSwitch
+) -> None:
+    seen = []
+    for away in (True, False):
+        database.is_off = away
+        async with ana.session.get(f"{ana.base}/metrics") as answer:
+            text = await answer.text()
+            seen.append((answer.status, "signoff_build_info{" in text, "signoff_workers " in text))
+    assert seen == [(200, True, False), (200, True, True)]
 
 
 async def test_an_error_while_a_refusal_is_shown_is_told_in_a_sentence(ana: PageChat, database: DatabaseSwitch) -> None:

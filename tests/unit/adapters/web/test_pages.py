@@ -55,6 +55,14 @@ async def test_a_name_that_was_pointed_here_is_refused(base: str, host: str) -> 
         assert answer.status == 403
 
 
+@pytest.mark.proves("watch:hosts")
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
+@pytest.mark.parametrize("host", ["10.42.0.17:8700", "web:8700", "signoff.example.com"])
+async def test_who_watches_asks_by_any_name(base: str, path: str, host: str) -> None:
+    async with ClientSession() as session, session.get(base + path, headers={"Host": host}) as answer:
+        assert answer.status == 200
+
+
 async def test_an_outage_of_the_database_is_told_on_a_page_that_keeps_what_was_written(
     ana: PageChat, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
