@@ -24,7 +24,7 @@ from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
 from adapters.web.theme import THEMES, theme_of
 from agent_core.errors import CommandError, Conflict, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
-from agent_core.model.agent import ARCHIVED, Agent, Headcount
+from agent_core.model.agent import ARCHIVED, Agent, Headcount, Paused
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
 from agent_core.model.origin import Actor, ChannelScope, Origin
@@ -135,6 +135,7 @@ class WebContext:
             archived=sum(each.number for each in census if (each.channel, each.status) == (shown, ARCHIVED)),
             channels=_channels(census, shown, waiting),
             asking=len(waiting),
+            to_approve=sum(not isinstance(each.status, Paused) for each in waiting),
             finished=await self.views.queue.find_finished(person, "web"),
             person=person,
             model_label=self.model_label,
@@ -147,10 +148,9 @@ class WebContext:
             efforts=EFFORTS,
             offers_tour=self.tour.is_offered,
             theme=theme_of(request),
-            themes=THEMES,
             is_demo=self.agent_settings.rehearsal is not None,
             provider=self.guard.sign_in.provider.host if self.guard.sign_in else "",
-            **{"said": "", "channel": None, "agent": None, **values},
+            **{"said": "", "channel": None, "agent": None, "themes": THEMES, **values},
         )
         response = web.Response(text=await self.card_html.draw(draw), content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
@@ -221,12 +221,12 @@ class WebContext:
 def _channels(
     census: Sequence[Headcount], shown: ChannelScope | None, waiting: Sequence[Agent]
 ) -> list[tuple[ChannelScope, int]]:
-    """The channels, each with how many agents wait there: for this person, on another surface for its team."""
+    """The channels, each with how many agents need approval there: of this person, on another surface for its team."""
     asking = dict.fromkeys([GENERAL, *(count.channel for count in census), *([shown] if shown else [])], 0)
     for count in census:
         asking[count.channel] += count.number if count.status == "awaiting" and not is_own(count.channel) else 0
     for agent in waiting:
-        asking[agent.channel] += 1
+        asking[agent.channel] += not isinstance(agent.status, Paused)
     return list(asking.items())
 
 

@@ -1,5 +1,6 @@
 """Renders pages with Jinja templates that escape all values, and has the functions for templates, such as paths."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -110,7 +111,25 @@ def shortened(parts: StateParts) -> StateParts:
     return parts if len(state_text(parts)) <= MAX_STATE else cut_parts(parts, MAX_STATE, cut)
 
 
+def row_parts(card: cards.Card) -> StateParts:
+    """What stands at the end of a finished turn's row: of one that people simply approved, who did and when."""
+    parts = shortened(card.state_parts)
+    if card.tone != "good" or " · " not in parts:
+        return parts
+    decided = parts[parts.index(" · ") + 1 :]
+    return (str(decided[0]).removeprefix("approved by "), *decided[1:])
+
+
+def uncounted(card: cards.Card) -> str:
+    """The title of a card's preview without what the card's own title has: the file, and how many lines change."""
+    title, counts = card.preview.title if card.preview else "", card.title.added or card.title.removed
+    title = title.removeprefix(f"{card.title.object} · ")
+    return re.sub(r"(new file) · \d.*| · \+\d+ −\d+$", r"\1", title) if counts else title
+
+
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
+    row_parts,
+    uncounted,
     untimed_text,
     shortened,
     command_text,

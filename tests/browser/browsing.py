@@ -144,6 +144,7 @@ class BrowserChat:
 
     async def file(self, path: str) -> str:
         """Download a file by its link."""
+        await open_tab(self.page, "Files")
         async with self.page.expect_download() as download:
             await self.page.get_by_role("link", name=f"Download {path}", exact=True).click()
         return _text(await (await download.value).path())

@@ -101,7 +101,8 @@ async def test_links_to_several_files_are_large_enough_for_a_finger(browser: Bro
     chat = await visit(browser, demo, DESK)
     await chat.page.get_by_role("button", name="Take the tour").click()
     await chat.asks("list_files")
-    await expect(chat.page.locator("[data-tab=overview] .files a")).to_have_count(6)  # a page and a download for each
+    await chat.page.get_by_role("radio", name="Files").check()
+    await expect(chat.page.locator("[data-tab=files] .files a")).to_have_count(6)  # a page and a download for each
     found = await Axe().run(chat.page, options={"runOnly": ["target-size"]})
     assert not found.response["violations"], found.generate_report()
 

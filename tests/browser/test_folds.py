@@ -40,7 +40,7 @@ async def test_a_decided_turn_folds_to_one_line_after_the_next_decision(ana: Bro
     await expect(first).to_have_count(2)
     first = first.first
     line = first.locator("summary").first
-    await expect(line).to_have_text(re.compile(r"✓ Write ada\.md \+1 done · approved by @ana, "))
+    await expect(line).to_have_text(re.compile(r"✓ Write ada\.md \+1 @ana, "))
     assert (await line.bounding_box() or {"height": 0})["height"] <= 90
     await expect(first.locator(".result")).to_be_hidden()
     found = await Axe().run(ana.page)

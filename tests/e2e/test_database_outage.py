@@ -78,7 +78,7 @@ async def is_told_to_wait(session: ClientSession, base: str) -> None:
         page = await answer.text()
         assert (answer.status, answer.headers["Retry-After"], AWAY in text_of(page)) == (503, "2", True)
         assert "One\nTwo</textarea>" in page
-    async with session.get(f"{base}/static/workspace.css") as answer:
+    async with session.get(f"{base}/static/page.css") as answer:
         assert answer.status == 200
     async with session.get(f"{base}/", headers={"Host": "evil.example"}) as answer:
         assert answer.status == 403

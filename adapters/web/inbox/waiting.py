@@ -119,7 +119,6 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     shown = [each for each in listed if chosen.has_turn(each.turn)]
     opened, visit = chosen.choose(shown), Visit.of(request, workspace.clock.now())
     newly_finished = [agent for agent in present.finished if agent.since > visit.since]
-    ended = newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED]
     response = await workspace.answer(
         request,
         "waiting.html",
@@ -134,7 +133,8 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         running=present.running,
         most_running=MAX_RUNNING,
         newly_finished=newly_finished,
-        ended=ended,
+        ended=newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED],
+        templates=workspace.templates.every,
         stops=offer_text(count_at_work(census), len(present.between_runs)) if may_stop_all(person) else "",
         pauses=bool(present.between_runs),
         unread=len(agents) - len(listed),

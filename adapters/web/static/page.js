@@ -1,6 +1,132 @@
-// Keeps the page up to date: htmx fetches it, Idiomorph draws what changed. All links and forms also work without scripts.
+// What a person sees change: settings of this browser, calls for attention, dropped files, and the page that is kept up to date.
 "use strict";
 
+// Calls the person while the page is not in view, when more agents need approval or one of theirs is done: by the title and
+const SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35, rail = () => document.getElementById("rail").dataset;
+const permission = () => window.Notification?.permission;
+let { asking, finishedAt = "" } = rail();
+
+/** Show the button only while the browser would ask for the permission. */
+function offerToNotify() { document.documentElement.classList.toggle("offers", permission() === "default"); }
+
+/** What waits on this page: its rows, or in a thread its cards that ask, each with its headline. */
+function waitingNow() {
+  const places = document.querySelectorAll(document.getElementById("queue") ? "#queue li" : ".card:is(.open, .asks)");
+  return new Map([...places].map(each => [each.id, each.dataset.headline ?? each.ariaLabel]));
+}
+
+/** Show in the icon whether somebody waits, and call the person if something waits that did not wait before. */
+function callPerson(before) {
+  const was = Number(asking), ended = finishedAt, [headline] = [...waitingNow()].filter(([id]) => !before.has(id)).map(each => each[1]);
+  ({ asking, finishedAt = "" } = rail());
+  document.querySelector("link[rel=icon]").href = `/static/icon${asking > 0 ? "-due" : ""}.svg`;
+  const done = finishedAt > ended ? rail().finished : "", isCall = asking > was || done;
+  if (!(isCall || headline) || !document.hidden) return;  // a card may come after its count: its headline takes the place
+  if (isCall && localStorage.getItem(SOUND)) playTone();
+  if (permission() !== "granted") return;
+  const waiting = asking === "1" ? "An agent waits for you." : `${asking} agents wait for you.`;
+  const note = new Notification("Signoff", { body: headline ?? (asking > was ? waiting : done), tag: "asking" });
+  note.addEventListener("click", () => { focus(); note.close(); });
+}
+
+/** A short tone that fades out. */
+function playTone() {
+  const audio = new AudioContext(), tone = new OscillatorNode(audio, { frequency: TONE_HZ }), volume = new GainNode(audio, { gain: 0.2 });
+  volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + TONE_SECONDS);
+  tone.connect(volume).connect(audio.destination);
+  tone.addEventListener("ended", () => audio.close());
+  tone.start();
+  tone.stop(audio.currentTime + TONE_SECONDS);
+}
+
+document.addEventListener("click", async event => {
+  if (event.target.id !== "notify") return;
+  const answer = await Notification.requestPermission();
+  offerToNotify();
+  if (answer === "granted") say("Notifications are on. Your browser's settings for this page turn them off.");
+  if (answer === "denied") say("Your browser blocks notifications. Allow them in its settings for this page.");
+});
+offerToNotify();
+
+// Adds files that are dropped anywhere on the page, or pasted into the reply box, by the form that adds chosen ones.
+/** Put files into the form and send it. A browser makes an empty file of a folder; one that is too large would be sent in vain. */
+function addFiles(event, { files, items }) {
+  const form = document.querySelector(".add form"), most = Number(form?.dataset.mostBytes), fit = new DataTransfer();
+  if (!form || !files.length) return;
+  event.preventDefault();
+  const folders = [...items].filter(item => item.webkitGetAsEntry?.()?.isDirectory).map(item => item.getAsFile()?.name);
+  for (const file of files) if (file.size <= most && !folders.includes(file.name)) fit.items.add(file);
+  form.elements.file.files = fit.files;
+  if (fit.files.length) form.requestSubmit();
+  if (fit.files.length < files.length) hint(`Not added: folders, and files larger than ${most / 2 ** 20} MB.`);
+}
+
+function showDrop(isShown) { const place = document.getElementById("drop"); if (place) place.hidden = !isShown; }
+document.documentElement.classList.toggle("drops", Boolean(document.getElementById("drop")));
+document.addEventListener("dragover", event => {
+  if (event.dataTransfer.types.includes("Files")) { event.preventDefault(); showDrop(true); }
+});
+document.addEventListener("dragleave", event => { if (!event.relatedTarget) showDrop(false); });
+document.addEventListener("drop", event => { showDrop(false); addFiles(event, event.dataTransfer); });
+document.addEventListener("paste", event => {
+  if (event.target.id === "reply" && !event.clipboardData.getData("text/plain")) addFiles(event, event.clipboardData);
+});
+
+// What a person sets in this browser: the theme, keys, a sound, finished turns open; and times in their own zone and language.
+const FOLDS_OPEN = "signoff.folds-open", FOLDS = "details.fold, details.run", kept = new WeakSet(), YEAR_SECONDS = 365 * 24 * 3600;
+const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const UNITS = { d: 86400, h: 3600, min: 60 };
+
+/** Show times in the person's zone, those of today without a date, and count ages on. */
+function showTimes() {
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(element.dateTime), isToday = at.toDateString() === new Date().toDateString(), seconds = (Date.now() - at) / 1000;
+    const [unit, size] = Object.entries(UNITS).find(each => seconds >= each[1]) ?? [], age = unit ? `${Math.floor(seconds / size)} ${unit} ago` : "just now";
+    element.title = DATE_AND_TIME.format(at);
+    element.textContent = element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at);
+  }
+}
+
+/** Open the finished turns that are new on the page, if this browser keeps them open. */
+function keepFoldsOpen() {
+  for (const fold of document.querySelectorAll(FOLDS)) {
+    if (!kept.has(fold) && localStorage.getItem(FOLDS_OPEN)) fold.open = true;
+    kept.add(fold);
+  }
+}
+
+/** Open the turn that the address names, and show it from its beginning. */
+function openNamed() {
+  const fold = document.getElementById(`fold-${location.hash.slice(1)}`);
+  for (const each of [fold, fold?.closest(".run")]) if (each) each.open = true;
+  fold?.closest("article").scrollIntoView({ block: "start" });
+}
+
+/** Tie a checkbox to what this browser remembers while it is on, or while it is off. */
+function remember(id, name, whileOn, changed) {
+  const choice = document.getElementById(id);
+  choice.checked = Boolean(localStorage.getItem(name)) === whileOn;
+  choice.addEventListener("change", () => {
+    if (choice.checked === whileOn) localStorage.setItem(name, "1");
+    else localStorage.removeItem(name);
+    changed?.(choice.checked);
+  });
+}
+remember("keys-on", KEYS_OFF, false);
+remember("sound-on", SOUND, true, isOn => isOn && playTone());  // so that people hear what they chose
+remember("folds-open", FOLDS_OPEN, true, isOn => { for (const fold of document.querySelectorAll(FOLDS)) fold.open = isOn; });
+
+document.querySelector(".theme").addEventListener("change", ({ target: { value } }) => {
+  document.cookie = `signoff_theme=${value}; max-age=${YEAR_SECONDS}; path=/; samesite=strict${location.protocol === "https:" ? "; secure" : ""}`;
+  if (value) document.documentElement.dataset.theme = value;
+  else delete document.documentElement.dataset.theme;
+});
+document.addEventListener("focusin", ({ target }) => { if (target.id === "limit") target.select(); });  // a typed budget replaces the old one
+for (const kind of ["hashchange", "load"]) addEventListener(kind, openNamed);
+document.documentElement.classList.add("has-keys");
+
+// Keeps the page up to date: htmx fetches it, Idiomorph draws what changed. All links and forms also work without scripts.
 const RETRY_MS = 2000, SLOW_MS = 10_000, SOON_MS = 30, END_PX = 44;
 let shown = 0, isAnswer = false, pending = null;  // how many pages were drawn; whether what is drawn now answers a form; the next fetch
 let isOut = false;  // whether the session has ended
@@ -32,7 +158,7 @@ function beforeNodeMorphed(old, fresh) {
   }
   const isOld = !isAnswer && old.matches("#told, #alert, main:not(:has([data-live])), form:has([aria-invalid=true])");
   const isSameTime = old.matches("time:not(.ago)") && old.dateTime === fresh.dateTime;
-  return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #drop, article .pop:popover-open"));
+  return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #drop, article .pop:popover-open, .fold > .below:has(> .turn)"));
 }
 
 /** Whether an element may leave the page. A sheet in which somebody wrote stays, says why, and decides nothing more. */
@@ -74,7 +200,7 @@ function refresh() {
 
 /** Draw a page that was fetched, unless it is another one, or from before a form that was answered since. */
 function takePage(detail, request, { status, responseURL }) {
-  const isRow = request.elt.matches("a"), isStale = request.answered !== answered && !isRow;
+  const isRow = request.elt.matches("a, .fold p"), isStale = request.answered !== answered && !isRow;
   detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
   const wasOut = isOut;
   isOut = new URL(responseURL).pathname === "/enter";

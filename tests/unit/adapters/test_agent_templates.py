@@ -51,7 +51,7 @@ def test_with_a_model_five_that_people_need_are_offered() -> None:
         "Weekly report from files",
         "Price watch",
         "Review a repository (put its address in)",
-        "Inbox digest (needs a mail tool server, MCP_SERVERS)",
+        "Inbox digest (needs a tool server for mail)",
         "Research with sources (put your question in)",
     ]
 

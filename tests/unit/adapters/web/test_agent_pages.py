@@ -516,7 +516,7 @@ async def test_the_list_shows_what_would_be_approved(ana: PageChat, base: str) -
     async with ana.session.get(base) as answer:
         page = await answer.text()
     assert page.count('<input type="hidden" name="to" value="/?open=') >= 4
-    assert "a.txt · new file" in text_of(page)
+    assert all(each in text_of(page) for each in ("Write a.txt", "new file"))
 
 
 async def test_the_end_shows_what_was_written(ana: PageChat, model: ScriptedModel) -> None:

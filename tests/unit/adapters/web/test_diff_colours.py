@@ -30,7 +30,7 @@ def brightness(colour: str) -> float:
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_every_colour_of_a_diff_stands_out_from_each_ground(theme: int) -> None:
-    named = colours(STATIC / "tokens.css") | colours(STATIC / "diff.css")
+    named = colours(STATIC / "tokens.css") | colours(STATIC / "page.css")
     pairs = (*product(INKS, GROUNDS), *product(["soft"], PLAIN_GROUNDS))
     lights = {pair: sorted(brightness(named[name][theme]) for name in pair) for pair in pairs}
     assert [pair for pair, (low, high) in lights.items() if (high + 0.05) / (low + 0.05) < MIN_CONTRAST] == []
