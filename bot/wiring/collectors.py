@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from agent_core.capabilities.capability import Finding
 from agent_core.capabilities.setting_types import without_secrets
 from agent_core.errors import SettingsError
-from agent_core.providers.system_packages import install_text
+from agent_core.text.own_commands import install_text
 from bot.settings import otel_names, written_variables
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
