@@ -121,9 +121,8 @@ def row_parts(card: cards.Card) -> StateParts:
 
 
 def uncounted(card: cards.Card) -> str:
-    """The title of a card's preview without what the card's own title has: the file, and how many lines change."""
+    """The title of a card's preview without what the card's own title has: how many lines change."""
     title, counts = card.preview.title if card.preview else "", card.title.added or card.title.removed
-    title = title.removeprefix(f"{card.title.object} · ")
     return re.sub(r"(new file) · \d.*| · \+\d+ −\d+$", r"\1", title) if counts else title
 
 

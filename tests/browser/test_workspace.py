@@ -246,6 +246,6 @@ async def test_an_argument_reads_in_the_browser_as_it_was_written(ana: BrowserCh
     model.say(reply_text("write_to_file", {"filename": "a  b.txt", "text": text}))
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
-    await card.article.get_by_text("Thoughts ·").click()
+    await card.article.locator(".why > summary").click()
     assert await card.article.locator(".why dd pre").first.evaluate("element => element.innerText") == text
     assert await card.article.locator(".why dd code").first.evaluate("element => element.innerText") == "a  b.txt"
