@@ -25,7 +25,7 @@ def test_the_scripts_of_others_are_those_of_their_table_and_free_to_ship() -> No
 def test_every_script_is_loaded_by_a_page_and_lies_in_a_package_of_the_wheel() -> None:
     pages = "".join(file.read_text(encoding="utf-8") for file in (HERE / "templates").glob("*.html"))
     scripts = {file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*.js")}
-    assert scripts == set(re.findall(r'<script src="/static/([^"]+)" defer></script>', pages))
+    assert scripts == set(re.findall(r'<script src="/static/([^"]+)" defer(?: fetchpriority="low")?></script>', pages))
     assert pages.count("<script") == len(re.findall(r'<script src="/static/', pages)), "no script stands in a page"
     assert re.search(
         r'^packages = \[.*"adapters".*\]$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
