@@ -21,7 +21,7 @@ DESK, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=360, heig
 LONG = "\n".join(f"line {number} of a report that takes more than one screen" for number in range(200))
 IS_IN_SIGHT = """selector => {
     const found = [...document.querySelectorAll(selector)].map(each => each.getBoundingClientRect());
-    const ends = document.querySelector("form.reply").getBoundingClientRect().top;
+    const ends = Math.min(innerHeight, document.querySelector("form.reply").getBoundingClientRect().top);
     return found.length > 0 && found.every(({ top, bottom }) => top >= 0 && bottom <= ends);
 }"""
 IS_HIT = """selector => {
