@@ -16,7 +16,7 @@ PAGES := README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE SECUR
 	manifest.yml agent_core/oversight/evaluation.py agent_core/plugins/plugin.py adapters/web/static/tokens.css benchmarks/README.md \
 	docs examples tests/behaviours.py tests/unit/adapters/slack/test_manifest.py
 # What is in no file of the repository. It asks nobody whether a secret is valid.
-SECRETS := .venv/bin/kingfisher scan --no-validate --no-update-check --git-history none --redact --quiet --exclude .venv --exclude site --exclude .pages --exclude dist --exclude ".*_cache" --exclude .hypothesis --exclude .cache
+SECRETS := .venv/bin/kingfisher scan --no-validate --no-update-check --git-history none --redact --quiet --exclude .venv --exclude site --exclude .pages --exclude dist --exclude ".*_cache" --exclude __pycache__ --exclude .hypothesis --exclude .cache
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
 .PHONY: help run address extras setup test test-fast test-all test-rest check secrets size bench format reference docs release doctor
