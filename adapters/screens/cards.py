@@ -71,7 +71,6 @@ class Card:
     arguments: tuple[Labelled, ...]
     preview: Preview | None
     risks: tuple[RiskLabel, ...]
-    cost: str
     footer: tuple[str, ...]
     lease: str
     remark: str
@@ -125,7 +124,6 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         arguments=shown_arguments(turn.call.arguments, turn.shown_preview),
         preview=visible_preview(turn.shown_preview, turn.call.arguments),
         risks=labels,
-        cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
         remark=readable(turn.remark),

@@ -14,6 +14,6 @@ def theme_of(request: web.Request) -> str:
 
 
 def remember_theme(response: web.StreamResponse, chosen: str, *, secure: bool) -> None:
-    """Keep the choice in a cookie that static/theme.js may change too; anything but a theme is as the system."""
+    """Keep the choice in a cookie that static/page.js may change too; anything but a theme is as the system."""
     theme = chosen if chosen in THEMES else ""
     response.set_cookie(COOKIE, theme, max_age=COOKIE_SECONDS, samesite="Strict", path="/", secure=secure)

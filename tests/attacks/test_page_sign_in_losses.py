@@ -18,6 +18,7 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
+from tests.scenario.page import PageCard, PageChat
 from tests.scenario.served import served
 from tests.scenario.signing_in import GENERAL, Browser, alert_in, browser, page_with_accounts
 from tests.standins.oidc import OwnProvider, own_provider
@@ -36,6 +37,16 @@ async def own() -> AsyncIterator[OwnProvider]:
 
 def writes() -> ScriptedModel:
     return ScriptedModel(writing("a.md", "x"), waits=True)
+
+
+async def make_own_agent(one: Browser) -> tuple[PageChat, PageCard]:
+    """Sign in and make an agent of which only its maker approves; the chat, and the card that asks."""
+    await one.sign_in()
+    ana = one.chat()
+    await ana.new_agent("Clerk", "keeps notes", "Write a report")
+    card = await ana.asks("write_to_file")
+    await one.post(f"{ana.path}/say", text="!policy approvers owner")
+    return ana, card
 
 
 async def files_named(folder: Path, name: str) -> list[Path]:
@@ -91,11 +102,7 @@ async def test_an_unsaid_group_is_not_lost(
         browser(base) as two,
         browser(base) as ben,
     ):
-        await one.sign_in()
-        ana = one.chat()
-        await ana.new_agent("Clerk", "keeps notes", "Write a report")
-        card = await ana.asks("write_to_file")
-        await one.post(f"{ana.path}/say", text="!policy approvers owner")
+        ana, card = await make_own_agent(one)
         if is_by_policy:
             await one.post(f"{GENERAL}/policy", groups="team")
         own.claims = claims
@@ -122,11 +129,7 @@ async def test_groups_that_nothing_asks_for_need_not_be_said(own: OwnProvider, t
 @pytest.mark.proves("page:sign-in-groups")
 async def test_other_settings_take_no_agent_from_its_owner(own: OwnProvider, tmp_path: Path, answer: str) -> None:
     async with page_with_accounts(own.address, tmp_path, model=writes(), groups=TEAM) as base, browser(base) as one:
-        await one.sign_in()
-        ana = one.chat()
-        await ana.new_agent("Clerk", "keeps notes", "Write a report")
-        card = await ana.asks("write_to_file")
-        await one.post(f"{ana.path}/say", text="!policy approvers owner")
+        ana, card = await make_own_agent(one)
     own.subject, own.claims = "sub-2", {"name": "Ben", "groups": ["taem"]}
     async with page_with_accounts(own.address, tmp_path, groups=("taem",)) as base, browser(base) as ben:
         await ben.sign_in()
@@ -245,11 +248,7 @@ async def test_the_operator_ends_the_account_of_somebody_who_was_deleted(own: Ow
         browser(base) as one,
         browser(base) as ben,
     ):
-        await one.sign_in()
-        ana = one.chat()
-        await ana.new_agent("Clerk", "keeps notes", "Write a report")
-        card = await ana.asks("write_to_file")
-        await one.post(f"{ana.path}/say", text="!policy approvers owner")
+        ana, card = await make_own_agent(one)
         own.subject, own.claims = "sub-2", BEN
         await ben.sign_in()
         assert (await ben.post(f"{ana.path}/press", button=card.button("approve"))).status == 403
