@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.screens.text_fit import cut
-from adapters.screens.turn_state import STATE_SIGNS, StateParts, state_parts, tone_of
+from adapters.screens.turn_state import STATE_SIGNS, StateParts, decided_parts, state_parts, tone_of
 from adapters.screens.visible_text import one_line
 from agent_core.model.agent import SIMULATED
 from agent_core.model.command import Failed
@@ -39,8 +39,7 @@ class TurnLine:
     @property
     def decided_parts(self) -> StateParts:
         """Who decided on the turn and when, without how it ended."""
-        at = self.state_parts.index(" · ") + 1 if " · " in self.state_parts else 0
-        return self.state_parts[at:]
+        return decided_parts(self.state_parts)
 
     @property
     def signed_text(self) -> str:

@@ -35,6 +35,11 @@ def untimed_text(parts: StateParts) -> str:
     return "".join(texts)
 
 
+def decided_parts(parts: StateParts) -> StateParts:
+    """Who decided on a turn and when, without how it ended."""
+    return parts[parts.index(" · ") + 1 :] if " · " in parts else parts
+
+
 def cut_parts(parts: StateParts, most: int, cut: Callable[[str, int], str]) -> StateParts:
     """The parts on one line, their texts cut to `most` units in all."""
     shown: list[str | datetime] = []

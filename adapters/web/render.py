@@ -16,7 +16,7 @@ from adapters.screens.question_form import question_form
 from adapters.screens.risk_labels import meaning_of
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import target_text
-from adapters.screens.turn_state import StateParts, cut_parts, state_text, untimed_text
+from adapters.screens.turn_state import StateParts, cut_parts, decided_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
     SAY_LABELS,
     ago,
@@ -114,10 +114,10 @@ def shortened(parts: StateParts) -> StateParts:
 def row_parts(card: cards.Card) -> StateParts:
     """What stands at the end of a finished turn's row: of one that people simply approved, who did and when."""
     parts = shortened(card.state_parts)
-    if card.tone != "good" or " · " not in parts:
+    if card.tone != "good":
         return parts
-    decided = parts[parts.index(" · ") + 1 :]
-    return (str(decided[0]).removeprefix("approved by "), *decided[1:])
+    who, *rest = decided_parts(parts)
+    return (str(who).removeprefix("approved by "), *rest)
 
 
 def uncounted(card: cards.Card) -> str:
