@@ -241,7 +241,9 @@ async def test_home_says_what_a_lease_leaves_and_revokes_it_for_who_may(office: 
         await office.ana.clicks_in(home, "Revoke")
         assert "no member of the agent's channel" in text_of(await office.form(office.ana, "Not done"))
         assert (await running.agent()).lease
+        await office.slack.until(lambda: "Clerk" not in text_of(office.ana.home))
         office.general.people = None
+        home = await home_with(office, office.ana, "under @ana’s ×5 · 4 of 5 left")
         await office.ana.clicks_in(home, "Revoke")
         await office.slack.until(lambda: "left · granted" not in text_of(office.ana.home))
         assert (await running.agent()).lease is None
