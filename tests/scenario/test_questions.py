@@ -104,7 +104,7 @@ async def test_the_page_has_a_switch_for_what_a_reply_does_and_shows_question_an
         assert await chat.sees(ANSWER)
         await card.press("Reject", reason="No")
         assert await chat.sees("rejected by @ana")
-        assert "Reject with reason" not in await chat.page()
+        assert "disabled> Reject with reason" in await chat.page()
 
 
 def test_a_long_answer_is_whole_in_slack_and_discord() -> None:

@@ -147,7 +147,7 @@ async def test_what_an_agent_read_goes_along_to_its_helper_and_back(surface: Nam
         assert READ_UNTRUSTED in reported.text
         await reported.press("Approve")
         assert READ_UNTRUSTED in (await ana.asks("do_nothing")).text
-        assert FROM_UNTRUSTED in await reported.now()
+        assert FROM_UNTRUSTED in await (reported.whole() if surface == "web" else reported.now())
         _assert_forges_nothing(prompts_of(model, "Clerk"))
 
 
@@ -182,7 +182,8 @@ async def test_after_edit_the_card_shows_what_ran_and_what_was_changed_by_whom(s
         assert await ana.file("plan.md") == "ask Ben\n"
         shown, whole = " ".join((await card.now()).split()), await card.whole()
         assert f"edited and approved by {scene.by}" in shown
-        assert f"{scene.by} changed filename from “notes.md” to “plan.md”; text (1 line added, 1 removed)" in shown
+        told = shown + " ".join(whole.split())
+        assert f"{scene.by} changed filename from “notes.md” to “plan.md”; text (1 line added, 1 removed)" in told
         for line in ("-ask everybody", "+ask Ben", "-nothing yet"):
             assert (line[1:] if surface == "web" else line) in whole.replace("│ ", "")  # the page draws the signs
 

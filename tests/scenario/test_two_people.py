@@ -31,7 +31,7 @@ async def test_a_command_runs_once_a_second_person_approved_it(surface: Name, tm
         await shown.press("Approve")
         await ana.asks("do_nothing")
         assert await ana.file("notes.md") == "one\n"
-        assert await ana.sees("approved by @ana and @ben")
+        assert await ana.sees("@ana and @ben")
 
 
 @pytest.mark.proves("two:people")

@@ -200,7 +200,7 @@ function refresh() {
 
 /** Draw a page that was fetched, unless it is another one, or from before a form that was answered since. */
 function takePage(detail, request, { status, responseURL }) {
-  const isRow = request.elt.matches("a, .fetch"), isStale = request.answered !== answered && !isRow;
+  const isRow = request.elt.matches("a, .below"), isStale = request.answered !== answered && !isRow;
   detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
   const wasOut = isOut;
   isOut = new URL(responseURL).pathname === "/enter";
@@ -227,8 +227,8 @@ function listen() {
 
 /** Fetch what a finished turn did when its row is opened. */
 function fetchTurn({ target }) {
-  const place = target.matches("details.fold[open]") && target.querySelector(":scope > .below > .fetch");
-  if (place) htmx.ajax("GET", place.firstChild.href, { source: place, target: place, select: ".turn", swap: "outerHTML" }).catch(() => {});
+  const place = target.matches("details.fold[open]") && target.querySelector(":scope > .below:has(> a)");
+  if (place) htmx.ajax("GET", place.firstChild.href, { source: place, target: place, select: ".turn", swap: "innerHTML" }).catch(() => {});
 }
 document.addEventListener("toggle", fetchTurn, true);
 

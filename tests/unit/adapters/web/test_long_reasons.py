@@ -29,10 +29,10 @@ async def test_a_long_reason_is_cut_on_the_card_and_whole_on_the_page_of_its_tur
     page = await ana.page()
     (name,) = re.findall(r'<article class="card bad"[^>]*aria-label="([^"]*)"', page)
     assert len(html.unescape(name)) < 350
-    (line,) = re.findall(r'<p class="done bad">(.*?)</p>', page, re.DOTALL)
-    (written,) = re.findall(r"<bdi>(مرحبا.*?)</bdi>", line)
+    (row,) = re.findall(r'<details class="fold".*?</details>', page, re.DOTALL)
+    (written,) = re.findall(r"<bdi>(مرحبا.*?)</bdi>", row)
     assert len(html.unescape(written)) < 300
-    (whole,) = re.findall(r'<a href="([^"]+/t/[^"]+)">Show all</a>', line)
+    (whole,) = re.findall(r'<a href="([^"]+/t/[^"]+)">Show what it did</a>', row)
     assert " ".join(REASON.split()) in " ".join(
         html.unescape(await (await ana.session.get(f"{ana.base}{whole}")).text()).split()
     )
@@ -41,6 +41,5 @@ async def test_a_long_reason_is_cut_on_the_card_and_whole_on_the_page_of_its_tur
 @pytest.mark.slow
 async def test_a_short_reason_stands_whole_and_in_its_own_direction(ana: PageChat) -> None:
     await (await ana.asks("write_to_file")).press("Reject", reason="لا، 9:30 — من فضلك")
-    (line,) = re.findall(r'<p class="done bad">(.*?)</p>', await ana.page(), re.DOTALL)
-    assert "<bdi>لا، 9:30 — من فضلك</bdi>" in line
-    assert "Show all" not in line
+    (row,) = re.findall(r'<details class="fold".*?</details>', await ana.page(), re.DOTALL)
+    assert "<bdi>لا، 9:30 — من فضلك</bdi>" in row
