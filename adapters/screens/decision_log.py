@@ -78,11 +78,16 @@ def row_text(entry: AuditEntry) -> str:
 
 def what_text(entry: AuditEntry) -> str:
     """The action, with a command's name, risk classes and target: `ran write_to_file (write) report.md · +4 −1`."""
+    return " ".join(filter(None, what_parts(entry)))
+
+
+def what_parts(entry: AuditEntry) -> tuple[str, str, str]:
+    """The action, the command's name, and the command's risk classes with its target."""
     done = DECISIONS.get(entry.act, entry.act)
-    times = entry.detail if entry.act == "approve" else ""
+    done = f"{done} {entry.detail}".rstrip() if entry.act == "approve" else done
     classes = f"({', '.join(entry.risks)})" if entry.risks else ""
-    of_command = (entry.command, classes, one_line(visible(entry.target))) if entry.command else ()
-    return " ".join(filter(None, (done, times, *of_command)))
+    about = f"{classes} {one_line(visible(entry.target))}".strip() if entry.command else ""
+    return done, entry.command, about
 
 
 def who_text(actor: Actor) -> str:

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters.screens import cards, decision_log
 from adapters.screens.buttons import Button
 from adapters.screens.durations import span_text
+from adapters.screens.message.card_titles import title_of_command
 from adapters.screens.question_form import question_form
 from adapters.screens.risk_labels import meaning_of
 from adapters.screens.text_fit import cut
@@ -133,6 +134,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     shortened,
     command_text,
     cards.turn_card,
+    title_of_command,
     face_of,
     question_form,
     AgentViews.may_decide,
@@ -148,7 +150,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     cards.money,
     cards.as_text,
     visible,
-    decision_log.what_text,
+    decision_log.what_parts,
     decision_log.who_text,
     decision_log.right_text,
     decision_log.detail_text,

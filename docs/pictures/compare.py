@@ -6,6 +6,7 @@ Each revision is served by its own code from the same values, in both themes and
 
 import argparse
 import asyncio
+import importlib.util
 import os
 import subprocess
 import sys
@@ -14,33 +15,33 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from html import escape
 from pathlib import Path
+from types import ModuleType
 
 from playwright.async_api import async_playwright
 
-from agent_core.model.agent import Acting
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import keep
 from agent_core.testing.language_model import ScriptedModel
 from docs.pictures.draw import PHONE, WIDE
-from docs.pictures.scenes import scenes
 from tests.browser.conftest import ARGUMENTS, chromium
 from tests.scenario.served import served
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
-THREAD = "/c/web/local/{0}/a/agent-{0}"
+CHANNEL = "/c/web/local/energy-desk"
 SCREENS = {
     "needs approval": "/",
-    "a card that asks": THREAD.format("asks"),
-    "a turn that is done": THREAD.format("done"),
-    "an interrupted turn": THREAD.format("interrupted"),
-    "a stopped agent": THREAD.format("rest"),
-    "a channel": "/c/web/local/asks",
-    "a new agent": "/c/web/local/asks/new",
-    "activity": f"{THREAD.format('done')}/glance",
-    "the decision log": "/c/web/local/asks/audit",
+    "a card that asks": f"{CHANNEL}/a/energy-gpt",
+    "a finished agent": f"{CHANNEL}/a/weekly",
+    "an interrupted turn": "/c/web/local/platform/a/deployer",
+    "a stopped agent": "/c/web/local/platform/a/repo-reviewer",
+    "a channel": CHANNEL,
+    "a new agent": f"{CHANNEL}/new",
+    "activity": f"{CHANNEL}/a/energy-gpt/glance",
+    "the decision log": f"{CHANNEL}/audit",
     "search": "/search?q=energy",
 }
 THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "phone": PHONE}
@@ -68,16 +69,23 @@ def main() -> None:
 
 
 async def _serve() -> None:
-    """Serve the states of `scenes` by the code of the folder in which this runs, until the input ends."""
-    with tempfile.TemporaryDirectory() as name:
-        url = f"sqlite:///{Path(name) / 'signoff.db'}"
+    """Serve the day by the code of the folder in which this runs, until the input ends."""
+    with tempfile.TemporaryDirectory() as home:
+        url = f"sqlite:///{Path(home) / 'signoff.db'}"
         await upgrade(url)
         database = SqlDatabase(url)
-        for scene in await scenes(SystemClock().now()):
-            if not isinstance(scene.agent.status, Acting):  # a running workspace would carry it on
-                await keep(database, scene.agent, scene.turn, *([scene.notice] if scene.notice else []))
+        lived = _own_day()
+        for values in await lived.day(SystemClock().now()):
+            await keep(database, *values)
+            async with database.begin() as work:
+                work.budgets.add_spending(values[0].channel, values[0].budget.spent)
+                await work.commit()
         await database.close()
-        async with served(ScriptedModel(waits=True), Path(name)) as address:
+        for name, text in (("energy-gpt", lived.OLD), ("weekly", lived.WEEKLY)):
+            agent = lived.agent_named(name, "energy-desk", "", "", SystemClock().now())
+            files = FolderWorkspaces(Path(home) / "workspaces").of(agent)
+            await files.write("report.md" if name == "energy-gpt" else "week-48.md", text.encode())
+        async with served(ScriptedModel(waits=True), Path(home)) as address:
             sys.stdout.write(f"{address}\n")
             sys.stdout.flush()
             await asyncio.to_thread(sys.stdin.read)
@@ -98,6 +106,17 @@ async def _draw(tree: Path, folder: Path) -> None:
                         await page.screenshot(path=folder / name, animations="disabled", caret="hide")
                 await context.close()
         await browser.close()
+
+
+def _own_day() -> ModuleType:
+    """The day of this revision, whichever revision serves it."""
+    spec = importlib.util.spec_from_file_location("lived_day", HERE.with_name("day.py"))
+    if spec is None or spec.loader is None:
+        raise SystemExit("day.py could not be read.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """What a command does as people say it: a verb with its object, an icon, and how many lines change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
@@ -78,19 +78,21 @@ class CardTitle:
 
 
 def title_of(turn: Turn) -> CardTitle:
-    """The title of a turn's card. A command that is not Signoff's own keeps its name."""
-    name = turn.call.name
+    """The title of a turn's card, with how many lines it changes."""
+    title, preview = title_of_command(turn.call.name, object_of(turn), is_ours=not turn.source), turn.shown_preview
+    if turn.call.name == "write_to_file" and preview and " · new file" in preview.title:
+        title = replace(title, icon=NEW_FILE[0], verb=NEW_FILE[1])
+    added, _, removed = changed_lines(preview).partition(" ")
+    return replace(title, added=added, removed="" if removed == "−0" else removed)
+
+
+def title_of_command(name: str, about: str, *, is_ours: bool) -> CardTitle:
+    """What a command does to what it works on. One that is not Signoff's own keeps its name."""
     others = OTHERS_ICON, f"Run {one_line(name)}"
-    icon, verb = others if turn.source else VERBS.get(name, others)
-    preview = turn.shown_preview
-    if name == "write_to_file" and preview and " · new file" in preview.title:
-        icon, verb = NEW_FILE
-    about = cut(one_line(object_of(turn)).removeprefix("https://"), MAX_OBJECT)
+    icon, verb = VERBS.get(name, others) if is_ours else others
+    about = cut(one_line(about).removeprefix("https://"), MAX_OBJECT)
     if name == "list_files" and not about:
         about = WHOLE_FOLDER
     if name in ("memory_list", "list_agents", "do_nothing", "task_complete"):
         about = ""
-    added, _, removed = changed_lines(preview).partition(" ")
-    removed = "" if removed == "−0" else removed
-    is_code = name in ("execute_shell", "execute_shell_popen")
-    return CardTitle(icon=icon, verb=verb, object=about, is_code=is_code, added=added, removed=removed)
+    return CardTitle(icon=icon, verb=verb, object=about, is_code=name in ("execute_shell", "execute_shell_popen"))

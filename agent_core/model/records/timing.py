@@ -15,8 +15,7 @@ from agent_core.model.decision import Approval, Approve
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice
-from agent_core.model.origin import ChannelScope
-from agent_core.model.turn import Turn, TurnState
+from agent_core.model.turn import Turn, TurnState, object_of
 
 NOTHING = timedelta(0)
 HOUR = timedelta(hours=1)
@@ -24,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The times and the usage of a turn, without its texts.
+    """The times and the usage of a turn; of its texts only what the command works on (`about`).
 
     `asked`: people were asked; False if a lease or the policy allowed the command.
     `decided_at`: the last decision of a person. A command that people let run again has only its second decision.
@@ -35,9 +34,10 @@ class Timing:
 
     turn_id: TurnId
     agent_id: AgentId
-    channel: ChannelScope
     number: int
     command: str
+    about: str = ""
+    is_ours: bool = True
     state: TurnState
     usage: Usage
     asked: bool
@@ -55,9 +55,10 @@ class Timing:
         return cls(
             turn_id=turn.id,
             agent_id=turn.agent_id,
-            channel=turn.channel,
             number=turn.number,
             command=turn.call.name,
+            about=object_of(turn),
+            is_ours=not turn.source,
             state=turn.state,
             usage=turn.usage,
             asked=asked,
@@ -185,7 +186,7 @@ def usage_by_hour(timings: Sequence[Timing], *, hours: int, is_whole: bool) -> t
         return ()
     found: dict[datetime, Usage] = {}
     for timing in timings:
-        hour = _hour(timing.proposed_at)
+        hour = timing.proposed_at.replace(minute=0, second=0, microsecond=0)
         found[hour] = found.get(hour, Usage()) + timing.usage
     newest, oldest = max(found), min(found)
     known = oldest if is_whole else min(oldest + HOUR, newest)
@@ -227,7 +228,3 @@ def _is_run_known(turn: Turn) -> bool:
         return False
     is_stopped = isinstance(result, Interrupted)
     return is_stopped or turn.state != "done" or turn.ended_by is None
-
-
-def _hour(at: datetime) -> datetime:
-    return at.replace(minute=0, second=0, microsecond=0)

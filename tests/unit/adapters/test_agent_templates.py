@@ -48,8 +48,8 @@ HINTS = {"google": r"search\w* the web|web search", "download_file": "download",
 @pytest.mark.proves("templates:own")
 def test_with_a_model_five_that_people_need_are_offered() -> None:
     assert labels(load_templates()) == [
-        "Weekly report from files",
-        "Price watch",
+        "Weekly report from files (upload them first)",
+        "Price watch (put the pages in)",
         "Review a repository (put its address in)",
         "Inbox digest (needs a tool server for mail)",
         "Research with sources (put your question in)",
@@ -59,7 +59,7 @@ def test_with_a_model_five_that_people_need_are_offered() -> None:
 @pytest.mark.proves("templates:own")
 def test_in_demo_mode_the_script_can_carry_out_each_that_is_offered() -> None:
     assert labels(load_templates(rehearsal=DEMO)) == [
-        "Weekly report from files",
+        "Weekly report from files (upload them first)",
         "Write a file",
         "Append to a file",
         "Read a file",

@@ -61,8 +61,8 @@ async def test_an_agents_turns_are_listed_with_their_times(tmp_path: Path) -> No
     async with served(ScriptedModel(waits=True), tmp_path) as base, PageChat.opened(base, "ana", path_of(ADA)) as ana:
         page = await ana.page("/glance")
     rows = rows_of(page, "turns-table")
-    assert rows[0].startswith("1 write_file 14 Mar 2026, 13:10 UTC 1 h 10 min 7 min 3 min")
-    assert re.search(r"2 write_file 14 Mar 2026, 13:30 UTC 9 min .* so far did not run", rows[1])
+    assert rows[0].startswith("1 Run write_file poem.txt 14 Mar 2026, 13:10 UTC 1 h 10 min 7 min 3 min")
+    assert re.search(r"2 Run write_file poem.txt 14 Mar 2026, 13:30 UTC 9 min .* so far did not run", rows[1])
     assert re.findall(r'<li><a class="(\w+)" href="[^"]+/t/(t-[^"]+)"', page) == [
         ("good", done(ADA, 1).id),
         ("open", "t-9"),
@@ -118,11 +118,11 @@ async def test_there_is_a_glance_before_the_first_turn(tmp_path: Path) -> None:
         assert "No turns yet." in await ana.page("/glance")
 
 
-async def test_the_glance_is_offered_beside_the_thread_on_the_channels_page_and_at_the_end(tmp_path: Path) -> None:
+async def test_the_glance_is_offered_beside_the_thread_on_the_channels_page(tmp_path: Path) -> None:
     await kept(tmp_path, replace(ADA, status=Finished("done")), done(ADA, 1))
     async with served(ScriptedModel(waits=True), tmp_path) as base, PageChat.opened(base, "ana", path_of(ADA)) as ana:
         thread = await ana.page()
-        assert thread.count(f'href="{path_of(ADA)}/glance"') == 2
+        assert f'href="{path_of(ADA)}/glance"' in thread
         ana.path = f"/c/{ADA.channel.key}"
         assert f'href="{ana.path}/glance"' in await ana.page()
 
