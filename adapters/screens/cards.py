@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -261,6 +262,12 @@ def money(amount: Decimal) -> str:
     if amount < Decimal("0.001"):
         return "<$0.001"
     return f"${amount:.2f}" if amount >= Decimal("0.1") else f"${amount:.3f}"
+
+
+def uncounted(card: Card) -> str:
+    """The title of a card's preview without what the card's own title has: how many lines change."""
+    title, counts = card.preview.title if card.preview else "", card.title.added or card.title.removed
+    return re.sub(r"(new file) · \d.*| · \+\d+ −\d+$", r"\1", title) if counts else title
 
 
 def after_alert(risks: Sequence[RiskLabel], text: str) -> str:

@@ -1,6 +1,5 @@
 """Renders pages with Jinja templates that escape all values, and has the functions for templates, such as paths."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -121,15 +120,9 @@ def row_parts(card: cards.Card) -> StateParts:
     return (str(who).removeprefix("approved by "), *rest)
 
 
-def uncounted(card: cards.Card) -> str:
-    """The title of a card's preview without what the card's own title has: how many lines change."""
-    title, counts = card.preview.title if card.preview else "", card.title.added or card.title.removed
-    return re.sub(r"(new file) · \d.*| · \+\d+ −\d+$", r"\1", title) if counts else title
-
-
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
     row_parts,
-    uncounted,
+    cards.uncounted,
     untimed_text,
     shortened,
     command_text,

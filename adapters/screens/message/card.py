@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from adapters.screens.buttons import ViewButton
-from adapters.screens.cards import Card, brief_arguments, summary_text, turn_card
+from adapters.screens.cards import Card, brief_arguments, summary_text, turn_card, uncounted
 from adapters.screens.message.pieces import (
     Chooser,
     Controls,
@@ -77,14 +77,13 @@ def bare_card(card: Card, *, shows_all: bool) -> tuple[Piece, ...]:
     return _described(card, (_which(card), card.risk, *card.footer), has_thoughts=False, shows_all=shows_all)
 
 
-def facts_of(card: Card, more: Text | None = None) -> Facts:
-    """The preview and the arguments. `more`: what stands below them if any is cut."""
+def facts_of(card: Card, more: Text | None = None, *, title: str = "") -> Facts:
+    """The preview, with another `title` if one is given, and the arguments. `more`: what stands below a cut one."""
     preview, facts = card.preview, [_fact(each.label, each.text, each.instead) for each in card.arguments_shown]
     if preview:
-        language = "diff" if preview.kind == "diff" else ""
-        facts.insert(0, Fact(one_line(preview.title) or "Preview", preview.body, language=language, is_block=True))
-    show_all = ViewButton("show all", card.turn)
-    return Facts(tuple(facts), more or Text(words=(CUT_TO_FIT,), button=show_all))
+        label, language = one_line(title or preview.title) or "Preview", "diff" if preview.kind == "diff" else ""
+        facts.insert(0, Fact(label, preview.body, language=language, is_block=True))
+    return Facts(tuple(facts), more or Text(words=(CUT_TO_FIT,), button=ViewButton("show all", card.turn)))
 
 
 def _which(card: Card) -> str:
@@ -110,7 +109,7 @@ def _described(
         more = None if shows_all else Text(words=(MORE_IN_CARD,), style="small")
         outcome = _output(card, is_ended=False)
         thoughts = _thoughts(card, is_short=not has_thoughts)
-        facts = [facts_of(card, more)] if card.arguments_shown or card.preview else []
+        facts = [facts_of(card, more, title=uncounted(card))] if card.arguments_shown or card.preview else []
         return (head, *thoughts, *facts, *notes, *outcome, ends)
     brief: tuple[tuple[str, Role], ...] = (
         (quoted(card.says, MAX_ENDED_SAYS) if card.says.strip() else "", "ended says"),

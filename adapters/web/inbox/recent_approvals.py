@@ -13,7 +13,7 @@ from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.service.reading.views import AgentViews
 
-MAX_OUTCOMES, MAX_PEOPLE = 5, 1_000
+MAX_OUTCOMES, MAX_PEOPLE = 4, 1_000
 SHOWN_FOR = timedelta(minutes=10)
 
 

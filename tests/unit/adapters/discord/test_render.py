@@ -112,7 +112,7 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 """,
             "> ratings.csv has all three.",
             """\
-**report.md · +1 −1**
+**report.md**
 ```diff
 @@ -1 +1 @@
 -Coal looks cheapest.

@@ -202,9 +202,7 @@ def test_a_proposal_to_write_a_file() -> None:
                     "elements": [
                         {
                             "type": "rich_text_section",
-                            "elements": [
-                                {"type": "text", "text": "report.md · 2 lines · +1 −1", "style": {"bold": True}}
-                            ],
+                            "elements": [{"type": "text", "text": "report.md · 2 lines", "style": {"bold": True}}],
                         },
                         {
                             "type": "rich_text_preformatted",
@@ -365,7 +363,7 @@ Energy-GPT · Change “report.md” (+1 −1)
 """,
                 "“ratings.csv has all three.” [Thoughts]",
                 """\
-report.md · 2 lines · +1 −1|@@ -1 +1 @@
+report.md · 2 lines|@@ -1 +1 @@
 -Coal looks cheapest.
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
@@ -423,7 +421,7 @@ Energy-GPT · Change “report.md” (+1 −1)
 """,
             "“ratings.csv has all three.” [Thoughts]",
             """\
-report.md · 2 lines · +1 −1|@@ -1 +1 @@
+report.md · 2 lines|@@ -1 +1 @@
 -Coal looks cheapest.
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
