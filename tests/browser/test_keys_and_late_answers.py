@@ -58,7 +58,7 @@ async def test_a_second_opinion_is_no_decision(
     released = await hold_answers(ana, "**/press")
     model.say("It looks fine.")
     await ana.page.wait_for_function(SETTLED)
-    await card(ana, "Ada").locator(".menu summary").click()
+    await card(ana, "Ada").get_by_role("button", name="More", exact=True).click()
     await card(ana, "Ada").get_by_role("button", name="Review").click()
     await expect(card(ana, "Ada").get_by_text("It looks fine.")).to_be_visible()
     await ana.page.mouse.click(5, 5)

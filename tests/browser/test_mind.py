@@ -66,7 +66,7 @@ async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     await press(page, "More")
     await press(page, "Self-review")
     await expect(page.get_by_role("region", name="Self-review")).to_contain_text("Look before you write.")
-    await expect(page.get_by_role("article").first).to_be_focused()
+    await expect(page.get_by_role("article").get_by_role("button", name="More", exact=True)).to_be_focused()
     await page.get_by_role("radio", name="Overview").focus()
     await page.keyboard.press("ArrowLeft")  # from the first to the last
     await press(page, "Goals 1")
@@ -132,7 +132,7 @@ async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
 ) -> None:
     page = ana.page
     article = page.get_by_role("article").first
-    await article.locator("summary", has_text="More").click()
+    await article.get_by_role("button", name="More", exact=True).click()
     await article.get_by_role("button", name="Self-review").click()
     busy = article.get_by_role("button", name="Reviewing…")
     await expect(busy).to_be_disabled()
@@ -165,7 +165,7 @@ async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: Bro
     other = BrowserChat(await page.context.new_page(), ana.base)
     await other.page.goto(url)
     article = other.page.get_by_role("article").first
-    await article.locator("summary", has_text="More").click()
+    await article.get_by_role("button", name="More", exact=True).click()
     await article.get_by_role("button", name="Self-review").click()
     await expect(page.get_by_role("region", name="Self-review")).to_be_visible()
     await expect(page.locator("[data-tab=activity] dd").first).not_to_have_text("0")
@@ -212,7 +212,7 @@ async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_scre
     page, thread = await context.new_page(), ana.page.url
     model.say("Nothing against it.")
     await page.goto(thread)
-    await page.locator("article summary", has_text="More").click()
+    await page.get_by_role("article").get_by_role("button", name="More", exact=True).click()
     await page.get_by_role("button", name="Self-review").click()
     await expect(page.get_by_role("region", name="Self-review")).to_be_visible()
     await page.goto(f"{thread}/memory")

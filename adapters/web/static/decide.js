@@ -74,7 +74,7 @@ document.addEventListener("click", event => {
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);
-document.addEventListener("toggle", ({ target }) => { if (target.matches(":popover-open")) settleAgain(target); }, true);
+document.addEventListener("toggle", ({ target }) => { if (target.matches(":popover-open:not(.menu)")) settleAgain(target); }, true);
 
 // Single keys move between rows or cards, press the buttons of the card in focus as a click there would, and search.
 const KEYS_OFF = "signoff.keys-off", TEXT_MS = 1000, LOSS_MS = 2000, APPROVE = ".acts button[value^='approve:'].go";
@@ -250,7 +250,7 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   if (!isHere) location.href = responseURL;
   say("");
   walked = null;
-  form.closest(".pop")?.hidePopover();  // what is about an agent stays open
+  (request.triggeringEvent?.submitter ?? form).closest(".pop")?.hidePopover();  // what is about an agent stays open
   if (request.boosted && contentOf(form) === request.written) form.reset();
   isAnswer = detail.shouldSwap = isHere && (shown === request.shown || !request.boosted);
   if (isAnswer) return;
