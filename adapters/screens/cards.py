@@ -118,7 +118,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         tone=tone_of(turn),
         says=readable(thoughts.text),
         plan=_steps(readable(thoughts.plan)),
-        details=tuple(Labelled(label, readable(text)) for label, text in spoken if not _is_said(text, thoughts.text)),
+        details=tuple(Labelled(label, readable(text)) for label, text in spoken if text not in thoughts.text),
         model_reasoning=readable(thoughts.model_reasoning),
         review=readable(turn.review),
         is_brief=agent.policy_in_force.verbosity == "brief",
@@ -276,11 +276,6 @@ def after_alert(risks: Sequence[RiskLabel], text: str) -> str:
     return f"{alert} · {text}" if alert else text
 
 
-def _is_said(text: str, above: str) -> bool:
-    """Whether the card has this text already, in the thoughts above it."""
-    return text in above
-
-
 def _steps(plan: str) -> tuple[str, ...]:
     return tuple(step for line in plan.splitlines() if (step := line.strip().lstrip("-*• ").strip()))
 
@@ -289,14 +284,14 @@ def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     source = (readable(f"command of {turn.source_name}"),) if turn.source else ()
     cost = (money(turn.usage.cost),) if turn.usage.cost else ()
     will_be = turn.is_open or turn.state in ("approved", "running")
-    is_simulated = will_be and agent.simulates(turn)
-    simulated = (SIMULATED,) if is_simulated or turn.is_simulated else ()
+    simulated = (SIMULATED,) if turn.is_simulated or (will_be and agent.simulates(turn)) else ()
     if not turn.is_open:
         return (*source, *simulated, *cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
+    costs = (f"this step {each}" for each in cost)
     spent = (spend_text(agent),) if cost or agent.budget.nearly_spent else ()
-    costs = (*cost, *spent, *(f"next ≈ {each}" for each in cost))
     asks = (ASKS_EACH_TIME,) if turn.always_asks else ()
-    return (*source, *simulated, *asks, *_paused_lease(agent), *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
+    exposed = (READ_UNTRUSTED,) if turn.exposed else ()
+    return (*source, *simulated, *asks, *_paused_lease(agent), *costs, *spent, *exposed)
 
 
 def _paused_lease(agent: Agent) -> tuple[str, ...]:

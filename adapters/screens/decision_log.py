@@ -78,16 +78,15 @@ def row_text(entry: AuditEntry) -> str:
 
 def what_text(entry: AuditEntry) -> str:
     """The action, with a command's name, risk classes and target: `ran write_to_file (write) report.md · +4 −1`."""
-    return " ".join(filter(None, what_parts(entry)))
-
-
-def what_parts(entry: AuditEntry) -> tuple[str, str, str]:
-    """The action, the command's name, and the command's risk classes with its target."""
-    done = DECISIONS.get(entry.act, entry.act)
-    done = f"{done} {entry.detail}".rstrip() if entry.act == "approve" else done
     classes = f"({', '.join(entry.risks)})" if entry.risks else ""
-    about = f"{classes} {one_line(visible(entry.target))}".strip() if entry.command else ""
-    return done, entry.command, about
+    of_command = (entry.command, classes, one_line(visible(entry.target))) if entry.command else ()
+    return " ".join(filter(None, (act_text(entry), *of_command)))
+
+
+def act_text(entry: AuditEntry) -> str:
+    """What was done: `ran`, `approved ×3`."""
+    done = DECISIONS.get(entry.act, entry.act)
+    return f"{done} {entry.detail}".rstrip() if entry.act == "approve" else done
 
 
 def who_text(actor: Actor) -> str:

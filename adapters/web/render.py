@@ -143,7 +143,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     cards.money,
     cards.as_text,
     visible,
-    decision_log.what_parts,
+    decision_log.act_text,
     decision_log.who_text,
     decision_log.right_text,
     decision_log.detail_text,

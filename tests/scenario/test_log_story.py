@@ -35,13 +35,16 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
         await (await ana.asks("write_to_file")).press("Reject", reason="=Keep it out")
         await ana.asks("write_to_file")
         told = await ana.audit()
+        write, append = (
+            ("Change", "Add to") if surface == "web" else ("write_to_file (write)", "append_to_file (write)")
+        )
         rows = [
-            "rejected write_to_file (write)",
+            f"rejected {write}",
             "=Keep it out",
-            "ran write_to_file (write) plan.md · +1 −0",
+            f"ran {write} plan.md · +1 −0",
             "lease granted by @" if surface == "web" else "’s Approve ×N at ",
-            "ran append_to_file (write) notes.md",
-            "ran write_to_file (write) notes.md · +1 −0",
+            f"ran {append} notes.md",
+            f"ran {write} notes.md · +1 −0",
             "approved ×3",
             "done",
             "created",

@@ -50,17 +50,22 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "do_nothing": ("clock", "Wait"),
     "task_complete": ("flag", "Finish"),
 }
+PROSE = ("google", "search_files", "memory_add", "memory_recall", "generate_image", "speak", "send_tweet")
 NEW_FILE, WHOLE_FOLDER = ("file-plus", "Write"), "its folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardTitle:
-    """A command in words. `object`: what it works on; `is_code`: a line of a shell. `added`, `removed`: `+5`, `−11`."""
+    """A command in words. `object`: what it works on; `is_code`: a line of a shell, `is_prose`: words of the model.
+
+    `added`, `removed`: `+5`, `−11`.
+    """
 
     icon: str
     verb: str
     object: str = ""
     is_code: bool = False
+    is_prose: bool = False
     added: str = ""
     removed: str = ""
 
@@ -91,8 +96,8 @@ def title_of_command(name: str, about: str, *, is_ours: bool) -> CardTitle:
     others = OTHERS_ICON, f"Run {one_line(name)}"
     icon, verb = VERBS.get(name, others) if is_ours else others
     about = cut(one_line(about).removeprefix("https://"), MAX_OBJECT)
-    if name == "list_files" and not about:
-        about = WHOLE_FOLDER
     if name in ("memory_list", "list_agents", "do_nothing", "task_complete"):
         about = ""
-    return CardTitle(icon=icon, verb=verb, object=about, is_code=name in ("execute_shell", "execute_shell_popen"))
+    is_code, is_prose = name in ("execute_shell", "execute_shell_popen"), name in PROSE
+    about = about or (WHOLE_FOLDER if name == "list_files" else "")
+    return CardTitle(icon=icon, verb=verb, object=about, is_code=is_code, is_prose=is_prose)

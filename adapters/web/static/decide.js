@@ -11,7 +11,7 @@ const read = new Set(), controls = new Map();  // hashes of commands that were o
 /** Names a control across updates. */
 const keyOf = control => [control.closest("[popover]")?.id, control.id, control.value].join(" ");
 /** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
-const commandOf = card => card.querySelector(".preview pre") ?? card.querySelector(".preview, .arguments") ?? card.querySelector("h2");
+const commandOf = card => card.querySelector(".preview pre") ?? card.querySelector(".preview, .arguments:not(.why *)") ?? card.querySelector("h2");
 
 /** Note where controls stand, before and after an update. What it moved settles anew: another button may be under the pointer. */
 function noteControls(isUpdated) {
@@ -175,7 +175,7 @@ document.addEventListener("keydown", event => {
 document.addEventListener("toggle", ({ target }) => {
   if (!target.matches("article .pop:popover-open")) return;
   target.tabIndex = -1;
-  (target.querySelector("textarea, select, input:not([type=hidden], [type=number])") ?? target).focus();
+  (target.querySelector("[autofocus]") ?? target.querySelector("textarea, select, input:not([type=hidden], [type=number])") ?? target).focus();
 }, true);
 
 // The second press of a double click meets the button again, or the sheet over it: the focus stays where a person writes.

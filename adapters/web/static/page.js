@@ -84,7 +84,7 @@ function showTimes() {
     const at = new Date(element.dateTime), isToday = at.toDateString() === new Date().toDateString(), seconds = (Date.now() - at) / 1000;
     const [unit, size] = Object.entries(UNITS).find(each => seconds >= each[1]) ?? [], age = unit ? `${Math.floor(seconds / size)} ${unit} ago` : "just now";
     element.title = DATE_AND_TIME.format(at);
-    element.textContent = element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at);
+    element.textContent = element.matches(".entry .ago") ? age.replace(" ago", "") : element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at);
   }
 }
 

@@ -84,7 +84,7 @@ def test_an_open_proposal() -> None:
             "headline": "Ada · turn 1 · write_to_file",
             "state": "needs approval",
             "tone": "open",
-            "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "footer": "this step $0.012 · $0.41 of $2.00",
             "outcome": "",
             "buttons": ["Approve", "Approve ×3", "Approve ×5", "Approve ×10", "Edit", "Reject", "Stop", "Self-review"],
         }
@@ -197,7 +197,7 @@ def test_a_command_that_may_have_run() -> None:
             "headline": "Ada · turn 1 · write_to_file",
             "state": "interrupted: Signoff restarted while this ran. It may have run",
             "tone": "open",
-            "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "footer": "this step $0.012 · $0.41 of $2.00",
             "outcome": "",
             "buttons": ["Run again", "It ran", "Skip", "Stop"],
         }

@@ -124,7 +124,7 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 NXG looks cheapest.
 ```\
 """,
-            "-# turn 7 · write\\_to\\_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "-# turn 7 · write\\_to\\_file · write · this step $0.012 · $0.41 of $2.00",
             "[Approve] approve:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Edit] edit:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Reject] reject:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",

@@ -240,7 +240,7 @@ NXG looks cheapest.\
                     "elements": [
                         {
                             "type": "plain_text",
-                            "text": "turn 7 · write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+                            "text": "turn 7 · write_to_file · write · this step $0.012 · $0.41 of $2.00",
                             "emoji": False,
                         }
                     ],
@@ -426,7 +426,7 @@ report.md · 2 lines|@@ -1 +1 @@
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-            "turn 7 · write_to_file · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "turn 7 · write_to_file · write · this step $0.012 · $0.41 of $2.00",
             "[Run again] [It ran] [Skip] [Stop]",
         ]
     )
@@ -759,7 +759,7 @@ def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
 def test_a_card_without_thoughts_or_arguments_is_a_card() -> None:
     assert read(turn_message(AGENT, asking({})).blocks)[:2] == [
         "Energy-GPT wants to run any_command",
-        "turn 7 · any_command · write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+        "turn 7 · any_command · write · this step $0.012 · $0.41 of $2.00",
     ]
 
 
@@ -981,7 +981,7 @@ report.md · 2 lines · +1 −1|@@ -1 +1 @@
 +NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
-            "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "write · this step $0.012 · $0.41 of $2.00",
             "[Approve] [Reject] [Show all] [Open]",
             "",
             "[New agent]",

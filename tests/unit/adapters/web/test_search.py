@@ -34,7 +34,7 @@ async def page_of(chat: PageChat, query: str, **more: str) -> str:
 
 
 def links(page: str) -> list[str]:
-    return [html.unescape(each) for each in re.findall(r'<li><a href="([^"]+)"', page)]
+    return [html.unescape(each) for each in re.findall(r'<li><a (?:class="whom" )?href="([^"]+)"', page)]
 
 
 def marked(page: str) -> list[str]:
