@@ -3,23 +3,25 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
+from agent_core.model.channel_settings import QuietHours
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import Actor, ChannelScope, account_id
-from agent_core.model.schedule import Schedule
+from agent_core.model.schedule import Schedule, cron_of, next_times
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.service.schedules import WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
-from agent_core.testing.examples import CHANNEL, an_agent, keep
+from agent_core.testing.examples import ANA, CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
@@ -129,6 +131,32 @@ async def test_no_lease_and_no_trust_outlives_into_a_run(answer: str) -> None:
     agent = await at(stage, agent, "2027-03-28 07:00")
     asks = "it asks" if agent.status.kind == "awaiting" else agent.status.kind
     assert (asks, agent.lease, agent.exposed) == (answer, None, True)
+
+
+NAMES = [*range(8), "sun", "MON", "l", "L"]
+DAYS = [*NAMES, *(f"{one}-{two}" for one in NAMES for two in NAMES), *(f"{day}#1" for day in range(8))]
+
+
+@attack("approval", "A cron line that reads as one that runs at other times", "refused, or said in other words")
+@pytest.mark.proves("schedule:said-back")
+def test_no_two_schedules_read_alike(answer: str) -> None:
+    alike: dict[str, tuple[datetime, ...]] = {}
+    for line in (line for day in DAYS for line in (f"0 9 * * {day}", f"0 9 {day} * *", f"{day} 9 * * *")):
+        with suppress(ValueError):
+            schedule = Schedule(cron=cron_of(line), by=ANA)
+            times = next_times(schedule, SATURDAY, 20)
+            read = schedule.words.replace("day l", "day 1")  # an l looks like a 1
+            assert alike.setdefault(read, times) == times, answer
+
+
+@attack("http", "Times in the quiet hours alone, which are looked for until the end of the calendar", "given up early")
+def test_times_that_never_come_hold_nobody_up(answer: str) -> None:
+    quiet, seconds = QuietHours(begins=time(2), ends=time(4)), list[float]()
+    for hours in (None, quiet):
+        began = process_time()
+        next_times(Schedule(cron="0 3 * 2 1#5", by=ANA, quiet=hours), SATURDAY)  # on Mondays that are a leap day
+        seconds.append(process_time() - began)
+    assert (seconds[1] < 20 * seconds[0], answer) == (True, "given up early")
 
 
 @pytest.mark.slow
