@@ -9,6 +9,7 @@ from time import process_time
 
 import pytest
 
+from adapters.typed.standing_rules import parse_rule
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.channel_settings import QuietHours
@@ -30,7 +31,7 @@ from tests.contract.conftest import database, sqlite_url, url  # noqa: F401
 from tests.crash.dying import Died, DyingDatabase, Moment
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
-from tests.unit.agent_core.loop.test_scheduled_run import DONE, SATURDAY, WRITE, at, scheduled
+from tests.unit.agent_core.loop.test_scheduled_run import DONE, SATURDAY, WRITE, at, helped, scheduled
 
 SUNDAY = datetime(2027, 3, 28, 9, tzinfo=UTC)
 MOMENTS: tuple[Moment, ...] = ("before", "after")
@@ -157,6 +158,18 @@ def test_times_that_never_come_hold_nobody_up(answer: str) -> None:
         next_times(Schedule(cron="0 3 * 2 1#5", by=ANA, quiet=hours), SATURDAY)  # on Mondays that are a leap day
         seconds.append(process_time() - began)
     assert (seconds[1] < 20 * seconds[0], answer) == (True, "given up early")
+
+
+@pytest.mark.slow
+@attack("approval", "A run of three turns whose helper goes on by a rule for all agents", "three turns of its own")
+@pytest.mark.proves("schedule:limits")
+async def test_a_helper_takes_no_more_turns_than_its_run(answer: str) -> None:
+    stage, agent, helper = await helped(WantedSchedule(when="every day at 9:00", zone="UTC", turns=3))
+    rule = replace(parse_rule("allow append_to_file filename is report.md"), is_for_all=True)
+    await stage.rules.make(agent.id, rule, stage.origin())
+    await stage.decide(helper, Approve())
+    helper = await stage.wait_until_settled(helper)
+    assert (helper.status.kind, helper.turns, answer) == ("finished", 3, "three turns of its own")
 
 
 @pytest.mark.slow
