@@ -10,7 +10,6 @@ from time import process_time
 import pytest
 
 from adapters.typed.standing_rules import parse_rule
-from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.channel_settings import QuietHours
 from agent_core.model.decision import Approve, Policy
@@ -22,7 +21,7 @@ from agent_core.ports.database import Database
 from agent_core.service.schedules import WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
-from agent_core.testing.examples import ANA, CHANNEL, an_agent, keep
+from agent_core.testing.examples import ANA, BEN, CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
@@ -77,28 +76,20 @@ async def test_a_death_at_the_begin_doubles_no_run(answer: str) -> None:
     assert (lasted, answer) == (True, "one run")  # the last cases die nowhere
 
 
-class Door(RecordingSurface):
-    """A page at which somebody may come in no more."""
-
-    barred = ""
-
-    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        if person.id == self.barred:
-            raise NotFound("person", person.id)
-        return person
+ACCOUNT = Actor(id=account_id("https://id.example", "ben"), display="ben", workspace="local")
 
 
-@attack(
-    "approval", "A schedule of somebody of the page who has lost the right since", "paused when it is due, and said"
-)
+@attack("approval", "A schedule of somebody who has left, or lost the right since", "paused when it is due, and said")
 @pytest.mark.proves("page:sign-in-groups")
-async def test_a_schedule_does_not_outlive_the_right_of_who_set_it(answer: str) -> None:
-    surface, saved = Door(), TemporaryDatabase()
+@pytest.mark.parametrize(("person", "present"), [(ACCOUNT, None), (BEN, None), (BEN, replace(BEN, kind="external"))])
+async def test_a_schedule_does_not_outlive_the_right_of_who_set_it(
+    person: Actor, present: Actor | None, answer: str
+) -> None:
+    surface, saved = RecordingSurface(), TemporaryDatabase()
     agent, stage = await finished(saved, surface), process(SATURDAY, saved, surface, WRITE)
-    person = Actor(id=account_id("https://id.example", "ben"), display="ben", workspace="local")
     daily = WantedSchedule(when="every day at 9:00", zone="UTC")
     await stage.service.schedules.set(agent.id, daily, stage.origin(person))
-    surface.barred = person.id
+    surface.people[person.id] = present
     agent = await at(stage, agent, "2027-03-28 09:00")
     assert agent.schedule
     assert (agent.schedule.next_at, agent.schedule.runs, answer) == (None, 0, "paused when it is due, and said")
