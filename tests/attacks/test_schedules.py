@@ -135,8 +135,7 @@ def test_no_two_schedules_read_alike(answer: str) -> None:
     alike: dict[str, tuple[datetime, ...]] = {}
     for line in (line for day in DAYS for line in (f"0 9 * * {day}", f"0 9 {day} * *", f"{day} 9 * * *")):
         with suppress(ValueError):
-            schedule = Schedule(cron=cron_of(line), by=ANA)
-            times = next_times(schedule, SATURDAY, 20)
+            times = next_times(schedule := Schedule(cron=cron_of(line), by=ANA), SATURDAY, 20)
             read = schedule.words.replace("day l", "day 1")  # an l looks like a 1
             assert alike.setdefault(read, times) == times, answer
 
