@@ -136,8 +136,8 @@ def test_no_two_schedules_read_alike(answer: str) -> None:
     for line in (line for day in DAYS for line in (f"0 9 * * {day}", f"0 9 {day} * *", f"{day} 9 * * *")):
         with suppress(ValueError):
             times = next_times(schedule := Schedule(cron=cron_of(line), by=ANA), SATURDAY, 20)
-            read = schedule.words.replace("day l", "day 1")  # an l looks like a 1
-            assert alike.setdefault(read, times) == times, answer
+            # an l looks like a 1
+            assert alike.setdefault(schedule.words.replace("day l", "day 1"), times) == times, answer
 
 
 @attack("http", "Times in the quiet hours alone, which are looked for until the end of the calendar", "given up early")
