@@ -163,18 +163,18 @@ async def _read_sent(request: web.Request, max_bytes: int = 0) -> MultiMapping[A
             async with receive_within(request):
                 request[FORM_FIELDS] = await _post_within(request, max_bytes or request.client_max_size)
         except web.HTTPRequestEntityTooLarge as large:
-            await _check_again(request)
+            await check_again(request)
             most = (max_bytes or request.client_max_size) // 2**20
             raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was saved."}) from large
         except (ValueError, LookupError) as broken:  # LookupError: an unknown character set
-            await _check_again(request)
+            await check_again(request)
             raise InvalidInput({"file": "The form could not be read, so nothing was saved."}) from broken
-        await _check_again(request)
+        await check_again(request)
     return request[FORM_FIELDS]
 
 
-async def _check_again(request: web.Request) -> None:
-    """Take the rights of the moment at which the form was there: reading it may take half a minute.
+async def check_again(request: web.Request) -> None:
+    """Take the rights of this moment, after what may take half a minute: reading a form, or asking a model for it.
 
     Who signed out meanwhile is answered as a stranger.
     """
@@ -183,7 +183,7 @@ async def _check_again(request: web.Request) -> None:
     request[VISITOR] = now = await request[CHECK_AGAIN]()
     if now.ended_by != before.ended_by:
         request[ADMITTED] = False
-        raise NotPossible("Your session ended while this was sent, so nothing was done. Sign in again.")
+        raise NotPossible("Your session ended meanwhile, so nothing was done. Sign in again.")
 
 
 async def is_still_admitted(request: web.Request) -> bool:

@@ -178,10 +178,12 @@ class AgentLoop:
         return (await claim.save_and_present(act)).agent
 
     async def _follow_run(self, claim: AgentClaim, helper: Agent) -> Agent:
-        """End a helper's work with the run of the root agent that it works for; return the helper as it is now."""
+        """End a helper's work with the run of its root agent, or at as many turns; return the helper as it is now."""
         async with self.database.begin() as work:
             root = await work.agents.get(helper.channel, helper.home)
-        if not (why := why_helper_ends(root)):
+            most = root.schedule.turns if root.schedule else helper.turns + 1
+            earlier = await work.turns.of(helper, last=1, before=helper.turns - most + 2)
+        if not (why := why_helper_ends(root, earlier)):
             return helper
 
         async def act(_work: UnitOfWork, present: Agent) -> Outcome:

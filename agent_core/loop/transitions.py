@@ -343,9 +343,7 @@ def pause_schedule(agent: Agent, now: datetime) -> Outcome:
     """The schedule waits for somebody who may decide, as who set it may not any more."""
     if (schedule := agent.schedule) is None:
         return Outcome(agent=agent)
-    text = (
-        f"{schedule.by}, who set the schedule, may not decide here any more, so it is paused: !schedule resume goes on."
-    )
+    text = f"{schedule.by}, who set the schedule, may not decide here any more: it is paused, until !schedule resume."
     paused = replace(agent, schedule=replace(schedule, next_at=None))
     return Outcome(agent=paused, notices=(Notice.to(agent, "waiting", text, now),))
 
@@ -360,10 +358,15 @@ def why_run_ends(agent: Agent) -> str:
     return f"its ${schedule.budget:,.2f}" if schedule.budget is not None and _has_spent(agent) else ""
 
 
-def why_helper_ends(root: Agent) -> str:
-    """Why a helper of this agent does no more: the run that it works for has ended, or used its dollars. Else ""."""
-    if root.schedule is None or not root.schedule.runs:
+def why_helper_ends(root: Agent, earlier: Sequence[Turn]) -> str:
+    """Why a helper of this agent does no more: the run that it works for has ended, or used its dollars. Else "".
+
+    A helper may take as many turns as the run. `earlier`: the first of so many of its newest turns, if it has them.
+    """
+    if root.schedule is None or root.schedule.last_at is None:
         return ""
+    if root.schedule.open and any(turn.proposed_at >= root.schedule.last_at for turn in earlier):
+        return f"It took {counted(root.schedule.turns, 'turn')}, the most for a run of {root.name}."
     is_over = root.schedule.open is None and isinstance(root.status, Finished)
     return f"The run of {root.name} that it worked for has ended." if is_over or _has_spent(root) else ""
 

@@ -104,11 +104,11 @@ async def look_up_approvers(surface: ChatSurface, agent: Agent, turn: Turn) -> d
 
 
 async def has_lost_right(surface: ChatSurface, agent: Agent, person: Actor) -> bool:
-    """Whether somebody who signed in to the page may not decide for the agent now; False if there is no answer."""
+    """Whether the person may not decide for the agent now; False if there is no answer."""
     try:
-        return person.signed_in and not may_decide(agent, await surface.actor(agent.channel, person))
-    except NotFound:
-        return True
+        return not may_decide(agent, await surface.actor(agent.channel, person))
+    except NotFound as gone:
+        return gone.kind != "channel"
     except (PersonError, SurfaceError, DatabaseAway, TimeoutError):
         return False
 

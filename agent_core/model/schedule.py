@@ -26,7 +26,7 @@ DEFAULT_TURNS, MAX_TURNS = 20, 500
 MAX_CHARACTERS = 500  # of a cron line
 MOST_LATE = timedelta(days=1)
 MOST_SKIPPED = 1_440  # times in the quiet hours, of a whole day, before a schedule counts as one that never runs
-LAST_YEAR = 9000  # cronsim looks 50 years ahead
+LAST_YEAR = 2200  # until then a time outside the quiet hours is looked for: later ones would take a long time to find
 DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 EVERY_MINUTES, EVERY_HOURS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30), (1, 2, 3, 4, 6, 8, 12)
 PHRASE = re.compile(
@@ -187,7 +187,7 @@ def _not_usable(fault: str) -> ValueError:
 
 def _has_words(cron: str) -> bool:
     try:
-        return bool(_in_words(cron))
+        return re.search(r"\b(\w+) through \1\b", _in_words(cron)) is None  # Sunday through Sunday: one day, or all?
     except FormatError:
         return False
 
@@ -237,5 +237,5 @@ def _time_of(found: re.Match[str]) -> time:
 @lru_cache(256)
 def _in_words(cron: str) -> str:
     options = Options(use_24hour_time_format=True, locale_code="en_US")  # not the language of the machine
-    said = str(get_description(cron, options))
+    said = str(get_description(cron.upper(), options))
     return f"Every day at {said.removeprefix('At ')}" if cron.endswith(" * * *") and said.startswith("At ") else said

@@ -1,6 +1,7 @@
 """Attacks on the sign-in of the page: forged answers of the provider, other people's answers, sessions, cookies."""
 
 import asyncio
+import gzip
 import json
 import logging
 import time
@@ -794,6 +795,55 @@ async def test_an_endless_answer_of_the_provider_ends(
                 True,
                 "it counts as away",
             )
+
+
+def answering(body: bytes, **headers: str) -> web.Application:
+    """What answers each request with this body."""
+
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type="application/json", headers=headers)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    return app
+
+
+ENDPOINTS = ("", "token_endpoint", "jwks_uri", "userinfo_endpoint")
+
+
+async def refusal(own: OwnProvider, folder: Path, answers: web.Application, endpoint: str) -> int:
+    """The status of a sign-in where the provider, or one of its endpoints, answers so; it must sign nobody in."""
+    async with serving(answers) as address:
+        own.metadata = {endpoint: f"{address}/x"} if endpoint else {}
+        async with page_with_accounts(own.address if endpoint else address, folder) as base, browser(base) as eve:
+            refused = await eve.get("/enter/begin")
+            refused = await eve.sign_in() if refused.status == 303 else refused
+            assert await outcome(eve) == NOBODY
+            return refused.status
+
+
+@pytest.mark.slow
+@attack("http", "A provider whose answer of 500 kB unpacks to half a gigabyte", "nothing is unpacked")
+@pytest.mark.proves("page:sign-in-proof")
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_no_answer_of_the_provider_is_unpacked(
+    own: OwnProvider, tmp_path: Path, caplog: pytest.LogCaptureFixture, endpoint: str, answer: str
+) -> None:
+    bomb = answering(gzip.compress(bytes(500_000_000)), **{"Content-Encoding": "gzip"})
+    assert (await refusal(own, tmp_path, bomb, endpoint), answer) == (503, "nothing is unpacked")
+    assert "DecodingError" in str({getattr(each, "why", "") for each in caplog.records}), "before it was read"
+
+
+@pytest.mark.slow
+@attack("http", "A provider that answers with numbers or depths that no program can hold", "refused, no traceback")
+@pytest.mark.proves("page:sign-in-proof")
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"access_token": "x", "id_token": "a.b.c", "expires_in": 1e400}'])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_an_answer_that_no_program_can_hold_is_refused(
+    own: OwnProvider, tmp_path: Path, caplog: pytest.LogCaptureFixture, endpoint: str, body: bytes, answer: str
+) -> None:
+    assert await refusal(own, tmp_path, answering(body), endpoint) in (403, 503)
+    assert (any(each.exc_info for each in caplog.records), answer) == (False, "refused, no traceback")
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,25 @@ async def test_a_form_of_an_ended_session_reads_nothing(
 
 
 @pytest.mark.slow
+@attack(
+    "http", "Reading on by a draft that a model writes slowly, asked for before the sign-out", "409, nothing is read"
+)
+@pytest.mark.proves("page:session")
+async def test_a_slow_draft_for_an_ended_session_shows_nothing(own: OwnProvider, tmp_path: Path, answer: str) -> None:
+    model = ScriptedModel(waits=True)
+    async with page_with_accounts(own.address, tmp_path, model=model) as base, browser(base) as ana:
+        await ana.sign_in()
+        async with browser(base) as thief, asyncio.TaskGroup() as tasks:
+            thief.session.cookie_jar.update_cookies(ana.cookies)
+            asked = tasks.create_task(thief.post(f"{GENERAL}/draft", sentence="It counts"))
+            while not model.prompts:
+                await ana.get("/")
+            await ana.post("/sign-out")
+            model.say("no draft", "no draft")
+        assert (asked.result().status, "<html" in await asked.result().text(), answer[:3]) == (409, False, "409")
+
+
+@pytest.mark.slow
 @attack("http", "Approving by a form that was begun before the sign-out, where a token opens the page", "nothing runs")
 @pytest.mark.proves("page:session")
 async def test_a_form_of_who_signed_out_approves_nothing_in_token_mode(tmp_path: Path, answer: str) -> None:

@@ -3,23 +3,25 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
+from time import process_time
 
 import pytest
 
-from agent_core.errors import NotFound
+from adapters.typed.standing_rules import parse_rule
 from agent_core.model.agent import Agent
+from agent_core.model.channel_settings import QuietHours
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import Actor, ChannelScope, account_id
-from agent_core.model.schedule import Schedule
+from agent_core.model.schedule import Schedule, cron_of, next_times
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.service.schedules import WantedSchedule
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
-from agent_core.testing.examples import CHANNEL, an_agent, keep
+from agent_core.testing.examples import ANA, BEN, CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
@@ -28,7 +30,7 @@ from tests.contract.conftest import database, sqlite_url, url  # noqa: F401
 from tests.crash.dying import Died, DyingDatabase, Moment
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
-from tests.unit.agent_core.loop.test_scheduled_run import DONE, SATURDAY, WRITE, at, scheduled
+from tests.unit.agent_core.loop.test_scheduled_run import DONE, SATURDAY, WRITE, at, helped, scheduled
 
 SUNDAY = datetime(2027, 3, 28, 9, tzinfo=UTC)
 MOMENTS: tuple[Moment, ...] = ("before", "after")
@@ -74,28 +76,20 @@ async def test_a_death_at_the_begin_doubles_no_run(answer: str) -> None:
     assert (lasted, answer) == (True, "one run")  # the last cases die nowhere
 
 
-class Door(RecordingSurface):
-    """A page at which somebody may come in no more."""
-
-    barred = ""
-
-    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        if person.id == self.barred:
-            raise NotFound("person", person.id)
-        return person
+ACCOUNT = Actor(id=account_id("https://id.example", "ben"), display="ben", workspace="local")
 
 
-@attack(
-    "approval", "A schedule of somebody of the page who has lost the right since", "paused when it is due, and said"
-)
+@attack("approval", "A schedule of somebody who has left, or lost the right since", "paused when it is due, and said")
 @pytest.mark.proves("page:sign-in-groups")
-async def test_a_schedule_does_not_outlive_the_right_of_who_set_it(answer: str) -> None:
-    surface, saved = Door(), TemporaryDatabase()
+@pytest.mark.parametrize(("person", "present"), [(ACCOUNT, None), (BEN, None), (BEN, replace(BEN, kind="external"))])
+async def test_a_schedule_does_not_outlive_the_right_of_who_set_it(
+    person: Actor, present: Actor | None, answer: str
+) -> None:
+    surface, saved = RecordingSurface(), TemporaryDatabase()
     agent, stage = await finished(saved, surface), process(SATURDAY, saved, surface, WRITE)
-    person = Actor(id=account_id("https://id.example", "ben"), display="ben", workspace="local")
     daily = WantedSchedule(when="every day at 9:00", zone="UTC")
     await stage.service.schedules.set(agent.id, daily, stage.origin(person))
-    surface.barred = person.id
+    surface.people[person.id] = present
     agent = await at(stage, agent, "2027-03-28 09:00")
     assert agent.schedule
     assert (agent.schedule.next_at, agent.schedule.runs, answer) == (None, 0, "paused when it is due, and said")
@@ -129,6 +123,43 @@ async def test_no_lease_and_no_trust_outlives_into_a_run(answer: str) -> None:
     agent = await at(stage, agent, "2027-03-28 07:00")
     asks = "it asks" if agent.status.kind == "awaiting" else agent.status.kind
     assert (asks, agent.lease, agent.exposed) == (answer, None, True)
+
+
+NAMES = [*range(8), "sun", "MON", "l", "L"]
+DAYS = [*NAMES, *(f"{one}-{two}" for one in NAMES for two in NAMES), *(f"{day}#1" for day in range(8))]
+
+
+@attack("approval", "A cron line that reads as one that runs at other times", "refused, or said in other words")
+@pytest.mark.proves("schedule:said-back")
+def test_no_two_schedules_read_alike(answer: str) -> None:
+    alike: dict[str, tuple[datetime, ...]] = {}
+    for line in (line for day in DAYS for line in (f"0 9 * * {day}", f"0 9 {day} * *", f"{day} 9 * * *")):
+        with suppress(ValueError):
+            times = next_times(schedule := Schedule(cron=cron_of(line), by=ANA), SATURDAY, 20)
+            # an l looks like a 1
+            assert alike.setdefault(schedule.words.replace("day l", "day 1"), times) == times, answer
+
+
+@attack("http", "Times in the quiet hours alone, which are looked for until the end of the calendar", "given up early")
+def test_times_that_never_come_hold_nobody_up(answer: str) -> None:
+    quiet, seconds = QuietHours(begins=time(2), ends=time(4)), list[float]()
+    for hours in (None, quiet):
+        began = process_time()
+        next_times(Schedule(cron="0 3 * 2 1#5", by=ANA, quiet=hours), SATURDAY)  # on Mondays that are a leap day
+        seconds.append(process_time() - began)
+    assert (seconds[1] < 20 * seconds[0], answer) == (True, "given up early")
+
+
+@pytest.mark.slow
+@attack("approval", "A run of three turns whose helper goes on by a rule for all agents", "three turns of its own")
+@pytest.mark.proves("schedule:limits")
+async def test_a_helper_takes_no_more_turns_than_its_run(answer: str) -> None:
+    stage, agent, helper = await helped(WantedSchedule(when="every day at 9:00", zone="UTC", turns=3))
+    rule = replace(parse_rule("allow append_to_file filename is report.md"), is_for_all=True)
+    await stage.rules.make(agent.id, rule, stage.origin())
+    await stage.decide(helper, Approve())
+    helper = await stage.wait_until_settled(helper)
+    assert (helper.status.kind, helper.turns, answer) == ("finished", 3, "three turns of its own")
 
 
 @pytest.mark.slow

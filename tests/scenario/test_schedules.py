@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.schedule import EXAMPLES, Schedule
+from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
@@ -29,12 +30,14 @@ WORDS = "At 09:00, Monday through Friday (Europe/Vienna)"
 
 async def make_due(scene: Scene) -> None:
     """Move the next run into the past, as if its time had come while nobody looked."""
-    async with scene.stage.database.begin() as work:
+
+    async def act(work: UnitOfWork) -> None:
         agent = await work.agents.get(scene.channel, (await scene.agent()).id)
         assert isinstance(agent.schedule, Schedule)
         past = scene.stage.clock.now() - timedelta(seconds=1)
         work.agents.save(replace(agent, schedule=replace(agent.schedule, next_at=past)))
-        await work.commit()
+
+    await in_one_unit(scene.stage.database, act)  # again, if the engine saved the agent meanwhile
     if isinstance(scene.stage.clock, FakeClock):
         scene.stage.clock.advance(2)  # to the engine's next look
 

@@ -18,7 +18,7 @@ from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.pages.file_preview import FilePreview, medium_of, preview_of
 from adapters.web.render import agent_path
-from adapters.web.requests import agent_id_of, channel_of, is_own, read_form, turn_before
+from adapters.web.requests import agent_id_of, channel_of, check_again, is_own, read_form, turn_before
 from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, InvalidInput
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
@@ -142,6 +142,7 @@ async def new_agent_page(
     filled_in: str = "",
 ) -> web.Response:
     """The form for a new agent, with an error message beside each invalid field. `filled_in`: from what, or ""."""
+    await check_again(request)
     choices = await list_choices(workspace.views, channel_of(request))
     return await workspace.answer(
         request,

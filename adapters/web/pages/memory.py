@@ -14,6 +14,7 @@ from adapters.web.requests import (
     FormFile,
     agent_id_of,
     channel_of,
+    check_again,
     download,
     form_of,
     is_own,
@@ -66,6 +67,7 @@ class MemoryPages:
         """Search by meaning. This is a POST, because it costs an embedding call."""
         form, origin = await form_of(request), self.workspace.own(request)
         found = await self.memories.search(agent_id_of(request), form.get("words", ""), origin)
+        await check_again(request)
         return await self.page(request, FormState(form), found)
 
     async def add(self, request: web.Request) -> web.StreamResponse:

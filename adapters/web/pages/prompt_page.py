@@ -9,7 +9,7 @@ from adapters.typed.form_values import fields_of
 from adapters.typed.prompt_drafts import PromptChoice, arguments_typed, fill_in
 from adapters.web.page_context import WebContext
 from adapters.web.pages.form_pages import NOTHING, FormState, new_agent_page
-from adapters.web.requests import CHANNEL, channel_of, form_of
+from adapters.web.requests import CHANNEL, channel_of, check_again, form_of
 from agent_core.errors import InvalidInput, NotPossible
 
 PROMPT = f"{CHANNEL}/prompt"
@@ -29,6 +29,7 @@ class PromptPage:
         return [web.post(PROMPT, self.fill_in)]
 
     async def page(self, request: web.Request, asked: FormState = NOTHING, refusal: str = "") -> web.Response:
+        await check_again(request)
         channel, source, name = channel_of(request), request.query.get(SOURCE, ""), request.query.get(NAME, "")
         return await self.workspace.answer(
             request,
@@ -45,9 +46,8 @@ class PromptPage:
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
         """Ask the server for the text, and show the form for a new agent with it."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.service.lifecycle.load_agent_defaults(
-            origin
-        )  # raises NotAllowed for who may not create agents
+        # raises NotAllowed for who may not create agents
+        await self.workspace.service.lifecycle.load_agent_defaults(origin)
         source, name = request.query.get(SOURCE, ""), request.query.get(NAME, "")
         choice = PromptChoice(source, await self.workspace.views.tools.find_prompt(origin.channel, source, name))
         try:
@@ -56,5 +56,4 @@ class PromptPage:
             return await self.page(request, FormState(form, wrong.problems))
         except NotPossible as refused:
             return await self.page(request, FormState(form), visible(str(refused)))
-        state = FormState(fields_of(filled.draft))
-        return await new_agent_page(self.workspace, request, state, filled_in=filled.said)
+        return await new_agent_page(self.workspace, request, FormState(fields_of(filled.draft)), filled_in=filled.said)

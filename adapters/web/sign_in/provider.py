@@ -34,6 +34,8 @@ OTHER_ENDPOINTS = ("userinfo_endpoint", "end_session_endpoint")
 SIGNING = "id_token_signing_alg_values_supported"
 TIMEOUT_SECONDS, MAX_BYTES = 10.0, 1_000_000  # for all that is asked at once, and of each answer
 MAX_AGE = timedelta(hours=1)  # of what the provider says of itself, and so of a signing key that it gave up
+PLAIN = {"Accept-Encoding": "identity"}  # 1 MB that is compressed may unpack to gigabytes
+UNREADABLE = (JoseError, httpx2.InvalidURL, ValueError, TypeError, KeyError, OverflowError, RecursionError)
 MAX_GROUPS, MAX_GROUP_CHARACTERS, MAX_SUBJECT_CHARACTERS = 200, 200, 255
 
 
@@ -56,6 +58,8 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 async def _limit(answer: httpx2.Response) -> None:
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the answer is compressed, which nobody asked for")
     if isinstance(answer.stream, httpx2.AsyncByteStream):
         answer.stream = _Limited(answer.stream)
 
@@ -110,7 +114,7 @@ class OpenIdProvider:
                 return self._person(await self._claims(client, token, nonce))
         except (httpx2.HTTPError, TimeoutError) as away:
             raise ProviderAway(type(away).__name__) from away
-        except (AuthlibBaseError, JoseError, httpx2.InvalidURL, ValueError, TypeError, KeyError) as wrong:
+        except (AuthlibBaseError, *UNREADABLE) as wrong:
             raise NotTrusted(_why(wrong)) from wrong
 
     async def sign_out_address(self) -> str:
@@ -175,7 +179,7 @@ class OpenIdProvider:
         try:
             async with (
                 asyncio.timeout(self.seconds),
-                httpx2.AsyncClient(timeout=self.seconds, event_hooks=HOOKS) as client,
+                httpx2.AsyncClient(timeout=self.seconds, event_hooks=HOOKS, headers=PLAIN) as client,
             ):
                 answer = (await client.get(address)).raise_for_status()
             said = answer.json()
@@ -186,13 +190,13 @@ class OpenIdProvider:
             raise ProviderAway(said) from fault
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as fault:
             raise ProviderAway(f"{self.host} cannot be reached ({type(fault).__name__})") from fault
-        except (json.JSONDecodeError, UnicodeDecodeError) as fault:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as fault:
             raise ProviderAway(f"what is at {address} is no provider's description") from fault
         except (ValueError, TypeError) as fault:
             raise ProviderAway(str(fault)) from fault
         scopes = (*SCOPES, GROUPS_SCOPE) if has_scope else SCOPES
         asks = {"scope": " ".join(scopes), "code_challenge_method": "S256"}
-        options = {**asks, "timeout": self.seconds, "event_hooks": HOOKS}
+        options = {**asks, "timeout": self.seconds, "event_hooks": HOOKS, "headers": PLAIN}
         return _Client(None, client_id=self.client_id, client_secret=self.client_secret, client_kwargs=options, **used)
 
     def _checked(self, said: Any) -> dict[str, Any]:
