@@ -59,7 +59,7 @@ async def test_two_people_clicking_at_once_make_one_decision(
     await ana.page.unroute("**/events")
     await ana.page.reload()
     assert await ana.sees("now holds 3 characters.")
-    assert await ana.page.locator("article p.done").count() == 1
+    assert await ana.page.locator("article.good").count() == 1
 
 
 async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_written_stays(
@@ -121,7 +121,7 @@ async def test_a_line_begun_under_one_card_does_not_approve_the_next(
         .or_(ben.page.get_by_text("Nothing was decided"))
         .first
     ).to_be_visible()
-    assert await ana.page.locator("article p.done").count() == 1
+    assert await ana.page.locator("article.good").count() == 1
 
 
 async def test_a_refused_form_keeps_what_was_typed_and_names_the_field(ana: BrowserChat) -> None:

@@ -112,7 +112,7 @@ function goTo(place) {
   if (!place) return hint("There is no card here.");
   if (place.matches("article")) place.tabIndex = -1;
   walked = place;
-  place.focus({ preventScroll: true });
+  (place.querySelector(":scope > .fold > summary") ?? place).focus({ preventScroll: true });
   currentRow()?.scrollIntoView({ block: "nearest" });
   place.scrollIntoView({ block: place.matches("a") ? "nearest" : "start" });
 }
