@@ -1,4 +1,4 @@
-"""Creates the tables and migrates them up or down with Alembic; whether this release can work on newer tables."""
+"""Creates the tables, and migrates older ones with Alembic; whether this release can work on newer tables."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def is_importing(version: str) -> bool:
 
 
 async def migrate(url: str, revision: str) -> None:
-    """Migrate to a revision, up or down, in one transaction. Create the folder of a SQLite file if needed."""
+    """Migrate up to a revision in one transaction. Create the folder of a SQLite file if needed."""
 
     def change(connection: Connection) -> None:
         if read_version(connection) != revision:
@@ -151,11 +151,7 @@ def _migrate(connection: Connection, revision: str) -> None:
     with transaction(connection):
         if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
-        before = read_version(connection)
         config = alembic_config()
         config.attributes["connection"] = connection
-        if revision == "base" or before > revision:
-            command.downgrade(config, revision)
-        else:
-            command.upgrade(config, revision)
+        command.upgrade(config, revision)
         _save_works_with(connection, OLDEST_RELEASE if revision == HEAD else revision)

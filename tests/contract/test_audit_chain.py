@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import rfc8785
+import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotAllowed, UnreadableRecord
@@ -25,6 +26,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.decision_log.chain import NO_HASH, digest, seal
 from agent_core.persistence.decision_log.checking import ChannelReport, Head, check_log, export_log, read_heads
 from agent_core.persistence.json_codec import encode
+from agent_core.persistence.tables import UtcDateTime
 from agent_core.ports.database import UnitOfWork, queue_in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -454,17 +456,20 @@ async def test_proposals_showings_decisions_refusals_and_runs_are_records(url: s
     await stage.database.close()  # type: ignore[attr-defined]
 
 
+AUDIT_OF_0016 = sa.table("audit", *map(sa.column, ("id", "channel", "agent_id", "data")), sa.column("at", UtcDateTime))
+
+
 @pytest.mark.slow
 async def test_entries_of_an_older_release_are_read_and_stay_outside_the_chain(url: str) -> None:
     if url.startswith("postgres"):
         await on_database(url, lambda connection: connection.exec_driver_sql("DROP SCHEMA public CASCADE"))
         await on_database(url, lambda connection: connection.exec_driver_sql("CREATE SCHEMA public"))
+    await schema.migrate(url, "0016")
+    newest = entry(2)
+    row = {"id": newest.id, "channel": HERE, "agent_id": newest.agent_id, "at": newest.at, "data": encode(newest)}
+    await on_database(url, lambda connection: connection.execute(sa.insert(AUDIT_OF_0016), row))
     await schema.upgrade(url)
     database = SqlDatabase(url)
-    newest = entry(2)
-    await queue_in_one_unit(database, lambda work: work.audit.append(newest))
-    await schema.migrate(url, "0016")
-    await schema.upgrade(url)
     await queue_in_one_unit(database, lambda work: work.audit.append(entry(3)))
     async with database.begin() as work:
         assert (await work.audit.in_channel(CHANNEL))[0] == newest

@@ -1,4 +1,4 @@
-"""The scripts lead from nothing to the tables that the code knows, and back."""
+"""The scripts lead from nothing to the tables that the code knows."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection
 
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
@@ -21,16 +21,8 @@ def _differences(connection: Connection) -> list[object]:
     return list(compare_metadata(context, metadata))
 
 
-def _tables(connection: Connection) -> set[str]:
-    return set(inspect(connection).get_table_names())
-
-
 async def differences(url: str) -> list[object]:
     return await on_database(url, _differences)
-
-
-async def tables(url: str) -> set[str]:
-    return await on_database(url, _tables)
 
 
 def test_the_newest_script_is_the_one_that_is_expected() -> None:
@@ -59,15 +51,6 @@ async def test_an_upgrade_of_what_is_up_to_date_keeps_everything(url: str) -> No
     async with database.begin() as work:
         assert await everyone(work) == (an_agent(),)
     await database.close()
-
-
-@pytest.mark.slow
-async def test_the_way_down_and_up_again_leads_to_the_same_tables(url: str) -> None:
-    await schema.upgrade(url)
-    await schema.migrate(url, "base")
-    assert await tables(url) == {"alembic_version"}
-    await schema.upgrade(url)
-    assert await differences(url) == []
 
 
 @pytest.mark.slow

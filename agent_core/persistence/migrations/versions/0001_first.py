@@ -15,11 +15,6 @@ def upgrade() -> None:
     _ledgers()
 
 
-def downgrade() -> None:
-    for name in ("preferences", "audit", "deliveries", "notices", "notes", "turns", "agents"):
-        op.drop_table(name)
-
-
 def _owner() -> sa.Column[str]:
     return sa.Column("agent_id", sa.Text, sa.ForeignKey("agents.id", ondelete="CASCADE"), nullable=False)
 

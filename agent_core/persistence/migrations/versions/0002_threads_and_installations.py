@@ -12,7 +12,6 @@ down_revision = "0001"
 
 AWAKE = "status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL"
 RESTING = "status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL"
-INDEXES = ("agents_in_thread", "agents_owned", "agents_awake", "agents_resting")
 COLUMNS = ("workspace", "thread", "owner", "since")
 LONG_AGO = "1970-01-01 00:00:00.000000"  # default of the new column until `_fill` sets the value
 BATCH = 500
@@ -46,15 +45,6 @@ def upgrade() -> None:
     _partial("agents_resting", ["surface", "since"], RESTING)
     op.create_index("deliveries_at", "deliveries", ["at"])
     _installations()
-
-
-def downgrade() -> None:
-    op.drop_table("installations")
-    op.drop_index("deliveries_at", "deliveries")
-    for index in INDEXES:
-        op.drop_index(index, "agents")
-    for column in COLUMNS:
-        op.drop_column("agents", column)
 
 
 def _partial(name: str, columns: list[str], where: str) -> None:

@@ -34,8 +34,3 @@ def upgrade() -> None:
         sa.Column("allowed", sa.BigInteger),
         sa.Column("spent", sa.BigInteger, nullable=False),
     )
-
-
-def downgrade() -> None:
-    for name in ("budgets", "memory_changes", "memories"):
-        op.drop_table(name)

@@ -8,21 +8,13 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    _rebuild_audit()
+    _rebuild_audit_without_key()
     op.create_index("audit_in", "audit", ["channel", "at"])
     op.add_column("turns", sa.Column("shown_at", sa.DateTime(timezone=True)))
     op.add_column("turns", sa.Column("shown_hash", sa.Text, nullable=False, server_default=""))
 
 
-def downgrade() -> None:
-    op.drop_column("turns", "shown_hash")
-    op.drop_column("turns", "shown_at")
-    op.drop_index("audit_in", "audit")
-    op.execute("DELETE FROM audit WHERE agent_id NOT IN (SELECT id FROM agents)")
-    _rebuild_audit(sa.ForeignKey("agents.id", ondelete="CASCADE"))
-
-
-def _rebuild_audit(*constraint: sa.ForeignKey) -> None:
+def _rebuild_audit_without_key() -> None:
     # SQLite cannot drop a constraint, so the table is copied on every database.
     op.drop_index("audit_of", "audit")
     op.rename_table("audit", "audit_before")
@@ -30,7 +22,7 @@ def _rebuild_audit(*constraint: sa.ForeignKey) -> None:
         "audit",
         sa.Column("id", sa.Text, primary_key=True),
         sa.Column("channel", sa.Text, nullable=False),
-        sa.Column("agent_id", sa.Text, *constraint, nullable=False),
+        sa.Column("agent_id", sa.Text, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("data", sa.Text, nullable=False),
     )

@@ -21,8 +21,3 @@ def upgrade() -> None:
         sa.Column("worker_id", sa.Text, sa.ForeignKey("workers.id", ondelete="CASCADE"), nullable=False),
     )
     op.create_index("claims_of", "claims", ["worker_id"])
-
-
-def downgrade() -> None:
-    op.drop_table("claims")
-    op.drop_table("workers")

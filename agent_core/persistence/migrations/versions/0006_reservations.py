@@ -24,8 +24,3 @@ def upgrade() -> None:
     op.create_index("reservations_in", "reservations", ["channel"])
     op.create_index("reservations_of", "reservations", ["worker"])
     op.add_column("budgets", sa.Column("estimated", sa.BigInteger, nullable=False, server_default="0"))
-
-
-def downgrade() -> None:
-    op.drop_column("budgets", "estimated")
-    op.drop_table("reservations")

@@ -23,7 +23,3 @@ def upgrade() -> None:
         " SELECT agent_id, min(channel), '', max(at) FROM audit"
         " WHERE agent_id <> '' AND agent_id NOT IN (SELECT id FROM agents) GROUP BY agent_id"
     )
-
-
-def downgrade() -> None:
-    op.drop_table("deletions")

@@ -19,7 +19,3 @@ def upgrade() -> None:
     )
     op.create_index("form_drafts_of", "form_drafts", ["agent_id"])
     op.create_index("form_drafts_expire", "form_drafts", ["expires_at"])
-
-
-def downgrade() -> None:
-    op.drop_table("form_drafts")

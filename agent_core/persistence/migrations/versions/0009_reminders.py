@@ -11,7 +11,3 @@ REMINDING = "status NOT IN ('thinking', 'acting') AND thread IS NOT NULL AND wak
 def upgrade() -> None:
     where = sa.text(REMINDING)
     op.create_index("agents_reminding", "agents", ["surface", "wake_at"], sqlite_where=where, postgresql_where=where)
-
-
-def downgrade() -> None:
-    op.drop_index("agents_reminding", "agents")

@@ -8,7 +8,3 @@ down_revision = "0009"
 
 def upgrade() -> None:
     op.create_index("turns_in", "turns", ["channel", "id"])
-
-
-def downgrade() -> None:
-    op.drop_index("turns_in", "turns")

@@ -21,10 +21,3 @@ def upgrade() -> None:
         where = sa.text(condition)
         op.create_index(name, "agents", columns, sqlite_where=where, postgresql_where=where)
     op.drop_index("agents_census", "agents")
-
-
-def downgrade() -> None:
-    op.create_index("agents_census", "agents", ["channel", "status"])
-    op.drop_index("agents_archived", "agents")
-    op.drop_index("agents_listed", "agents")
-    op.drop_column("agents", "archived_at")

@@ -9,7 +9,3 @@ down_revision = "0011"
 
 def upgrade() -> None:
     op.add_column("claims", sa.Column("fence", sa.Integer(), nullable=False, server_default="0"))
-
-
-def downgrade() -> None:
-    op.drop_column("claims", "fence")

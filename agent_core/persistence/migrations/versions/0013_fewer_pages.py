@@ -11,9 +11,6 @@ revision = "0013"
 down_revision = "0012"
 AWAKE = "(status = 'thinking' OR status = 'awaiting' OR status = 'acting')"
 RESTING = "status != 'thinking' AND status != 'awaiting' AND status != 'acting' AND thread IS NOT NULL"
-WORKING = "status IN ('thinking', 'acting')"
-AWAKE_BEFORE = "status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL"
-RESTING_BEFORE = "status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL"
 
 
 def upgrade() -> None:
@@ -21,30 +18,18 @@ def upgrade() -> None:
     _replace("agents_awake", ["surface", "status", "wake_at"], AWAKE)
     _replace("agents_resting", ["surface", "since"], RESTING)
     op.drop_index("claims_of", "claims")
-    _make_again(with_row_ids=False)
-
-
-def downgrade() -> None:
-    _make_again(with_row_ids=True)
-    op.create_index("claims_of", "claims", ["worker_id"])
-    _replace("agents_resting", ["surface", "since"], RESTING_BEFORE)
-    _replace("agents_awake", ["surface"], AWAKE_BEFORE)
-    _partial("agents_working", ["surface", "wake_at"], WORKING)
+    _make_again_without_row_ids()
 
 
 def _replace(name: str, columns: list[str], condition: str) -> None:
     op.drop_index(name, "agents")
-    _partial(name, columns, condition)
-
-
-def _partial(name: str, columns: list[str], condition: str) -> None:
     op.create_index(name, "agents", columns, sqlite_where=sa.text(condition), postgresql_where=sa.text(condition))
 
 
-def _make_again(*, with_row_ids: bool) -> None:
+def _make_again_without_row_ids() -> None:
     """Make the tables of claims and deliveries again, whose primary key is a text. Only in SQLite there are row ids."""
     if op.get_context().dialect.name != "sqlite":
         return
     for table in ("claims", "deliveries"):
-        with op.batch_alter_table(table, recreate="always", table_kwargs={"sqlite_with_rowid": with_row_ids}):
+        with op.batch_alter_table(table, recreate="always", table_kwargs={"sqlite_with_rowid": False}):
             pass

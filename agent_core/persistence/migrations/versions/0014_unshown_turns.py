@@ -12,15 +12,5 @@ def upgrade() -> None:
     op.drop_index("turns_unshown", "turns")
     on_postgresql = op.get_context().dialect.name == "postgresql"  # SQLite adds no stored column to a table
     op.add_column("turns", sa.Column("unshown", sa.Boolean, sa.Computed(DIFFER, persisted=on_postgresql)))
-    _index("unshown = 1", "unshown")
-
-
-def downgrade() -> None:
-    op.drop_index("turns_unshown", "turns")
-    op.drop_column("turns", "unshown")
-    _index(DIFFER, DIFFER)
-
-
-def _index(on_sqlite: str, on_postgresql: str) -> None:
-    on = {"sqlite": on_sqlite, "postgresql": on_postgresql}[op.get_context().dialect.name]
-    op.execute(f"CREATE INDEX turns_unshown ON turns (agent_id, number) WHERE {on}")
+    is_unshown = "unshown" if on_postgresql else "unshown = 1"
+    op.execute(f"CREATE INDEX turns_unshown ON turns (agent_id, number) WHERE {is_unshown}")

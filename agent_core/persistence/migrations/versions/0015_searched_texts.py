@@ -20,7 +20,3 @@ def upgrade() -> None:
     )
     op.create_index("texts_of", "texts", ["agent_id"])
     put_all_texts(op.get_bind())
-
-
-def downgrade() -> None:
-    op.drop_table("texts")

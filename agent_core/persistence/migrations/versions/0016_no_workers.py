@@ -28,20 +28,3 @@ def upgrade() -> None:
             )
     op.drop_table("claims")
     op.drop_table("workers")
-
-
-def downgrade() -> None:
-    op.create_table(
-        "workers",
-        sa.Column("id", sa.Text(), primary_key=True),
-        sa.Column("process", sa.Text(), nullable=False),
-        sa.Column("beats", sa.Integer(), nullable=False),
-        sa.Column("accepts", sa.Boolean(), nullable=False),
-    )
-    op.create_table(
-        "claims",
-        sa.Column("agent_id", sa.Text(), sa.ForeignKey("agents.id", ondelete="CASCADE"), primary_key=True),
-        sa.Column("worker_id", sa.Text(), sa.ForeignKey("workers.id", ondelete="CASCADE"), nullable=False),
-        sa.Column("fence", sa.Integer(), nullable=False, server_default="0"),
-        sqlite_with_rowid=False,
-    )

@@ -1,14 +1,10 @@
 """Makes the decision log a hash chain for each channel. Entries of older releases stay outside it."""
 
-import json
-
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0017"
 down_revision = "0016"
-CHAINED = sa.text("SELECT id, data, texts FROM audit WHERE seq IS NOT NULL")
-UNCHAIN = sa.text("UPDATE audit SET data = :data WHERE id = :id")
 
 
 def upgrade() -> None:
@@ -27,17 +23,3 @@ def upgrade() -> None:
         sa.Column("first_seq", sa.Integer(), nullable=False),
         sa.Column("first_previous", sa.Text(), nullable=False),
     )
-
-
-def downgrade() -> None:
-    op.drop_table("audit_heads")
-    op.execute("DELETE FROM audit WHERE NOT is_listed")
-    connection = op.get_bind()
-    for row in connection.execute(CHAINED).all():
-        whole = json.dumps({**json.loads(row.data), **json.loads(row.texts or "{}")})
-        connection.execute(UNCHAIN, {"id": row.id, "data": whole})
-    op.drop_index("audit_in", "audit")
-    op.drop_index("audit_chain", "audit")
-    for name in ("seq", "texts", "hash", "is_listed"):
-        op.drop_column("audit", name)
-    op.create_index("audit_in", "audit", ["channel", "at"])

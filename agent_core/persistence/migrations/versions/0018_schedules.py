@@ -13,8 +13,3 @@ def upgrade() -> None:
     op.create_index(
         "agents_scheduled", "agents", ["surface", "scheduled_at"], sqlite_where=where, postgresql_where=where
     )
-
-
-def downgrade() -> None:
-    op.drop_index("agents_scheduled", "agents")
-    op.drop_column("agents", "scheduled_at")

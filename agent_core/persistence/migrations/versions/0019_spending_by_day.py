@@ -16,7 +16,3 @@ def upgrade() -> None:
         sa.Column("cost", sa.BigInteger(), nullable=False),
         sa.Column("tokens", sa.BigInteger(), nullable=False),
     )
-
-
-def downgrade() -> None:
-    op.drop_table("spending_days")
