@@ -13,5 +13,5 @@ def test_blank_lines_comments_and_docstrings_are_no_code() -> None:
 
 
 def test_the_longest_path_names_the_room() -> None:
-    rooms = {"toolset/registry": "toolset", "capabilities/files/commands": "capabilities", "headless": "assembly"}
+    rooms = {"toolset/registry": "toolset", "capabilities/files/commands": "capabilities", "assembly": "assembly"}
     assert {name: room_of(f"agent_core/{name}.py") for name in rooms} == rooms
