@@ -26,7 +26,6 @@ SignoffError
 ├── Conflict                   the unit of work is repeated
 ├── NewerTables                the operator installs the newer release, or uses another database
 ├── WorkersAtWork              the operator stops the workers of the release before
-├── UnfinishedImport           the operator goes on with the import, or uses another database
 ├── TransferRefused            the operator reads why an export or import was not done
 │   └── FilesTaken             the operator adds --take-files, or names a place that no other database uses
 ├── DatabaseAway               the work is retried; nothing unsaved took effect
@@ -195,10 +194,6 @@ class NewerTables(SignoffError):
 
 class WorkersAtWork(SignoffError):
     """Workers of an earlier release are at work on the database and cannot work on the tables of this one."""
-
-
-class UnfinishedImport(SignoffError):
-    """An import into the database was interrupted."""
 
 
 class TransferRefused(SignoffError):

@@ -27,7 +27,6 @@ from agent_core.errors import (
     DatabaseUnreachable,
     NewerTables,
     SettingsError,
-    UnfinishedImport,
     WorkersAtWork,
 )
 from agent_core.model.agent import Agent
@@ -37,7 +36,7 @@ from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.connections import first_line, job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.locks import engine_lock, leader_lock
-from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
+from agent_core.persistence.schema import HEAD, can_work, upgrade, version
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import in_one_unit
 from agent_core.ports.engine import NO_BROADCAST, Broadcast, EngineFactory, EngineLock
@@ -189,12 +188,11 @@ def _core_ports(
 async def migrate_database(settings: Settings) -> bool:
     """Migrate the database. Return whether a newer release has extended its tables, which are left as they are.
 
-    Raise DatabaseUnreachable if it does not answer, SettingsError if it refuses, its schema is newer than this version,
-    or an import was interrupted.
+    Raise DatabaseUnreachable if it does not answer, SettingsError if it refuses or its schema is newer.
     """
     try:
         return await upgrade(settings.database_url)
-    except (NewerTables, UnfinishedImport, WorkersAtWork) as fault:
+    except (NewerTables, WorkersAtWork) as fault:
         raise SettingsError("DATABASE_URL", str(fault)) from fault
     except DatabaseAway as away:
         raise database_unreachable(settings) from away
@@ -260,8 +258,6 @@ def probes(settings: Settings) -> Probes:
 async def _tables(settings: Settings) -> Tables:
     try:
         found = await version(settings.database_url)
-        if is_importing(found):
-            return Tables(fault="has only a part of an import: go on with `import FILE --resume`")
         is_newer = found > HEAD
         if is_newer and not await can_work(settings.database_url):
             return Tables(fault=f"has tables of a newer Signoff ({found}; this one has {HEAD}): use that one")

@@ -55,7 +55,6 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
     """Restore an export; return 1 if that is refused or was interrupted."""
     parser = argparse.ArgumentParser(prog="signoff import", description="Restore an export into an empty database.")
     parser.add_argument("file", type=Path, metavar="FILE", help="a file that `signoff export` wrote")
-    parser.add_argument("--resume", action="store_true", help="go on with an interrupted import of the same file")
     taking = "the files that are there belong to this database from now on, and no longer to the one that they were of"
     parser.add_argument("--take-files", action="store_true", help=taking)
     given = parser.parse_args(arguments)
@@ -64,7 +63,7 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
     make_home(settings)
     try:
         with home_lock(settings):
-            done = await _transfer(settings).import_from(given.file, resume=given.resume, take_files=given.take_files)
+            done = await _transfer(settings).import_from(given.file, take_files=given.take_files)
     except Timeout:
         return _tell_fault(f"Nothing was imported. A Signoff is at work in {settings.home}: stop it first.")
     except FilesTaken as fault:
@@ -72,7 +71,7 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
     except TransferRefused as fault:
         return _tell_fault(f"The import was not done. {fault}")
     except DatabaseAway as fault:
-        return _tell_fault(f"The import was interrupted. {fault} Then go on with --resume.")
+        return _tell_fault(f"The import was interrupted. {fault} Then run it again.")
     files = settings.shown_workspaces if settings.workspace_url else settings.home
     _tell(f"Imported {_shown(done)} into {settings.shown_database} and {files}.")
     return 0

@@ -104,7 +104,7 @@ PROMISES: dict[str, str] = {
     "database:restart": "While a database server restarts, work waits for it: no agent is paused, no process ends.",
     "transfer:at-work": "A backup that is taken while agents work can be restored, and nobody is asked about it.",
     "transfer:everything": "An export has every row and file, and an import restores them on any database.",
-    "transfer:killed": "An import killed at any step is resumed, and no row or file is lost or doubled.",
+    "transfer:killed": "An import killed at any step can be repeated, and no row or file is lost or doubled.",
     "transfer:memory": "An export and an import need the same memory for few rows and for many.",
     "transfer:paths": "An import writes nothing outside the workspaces' folder and follows no link.",
     "transfer:snapshot": "An export beside a running engine has the rows of one moment.",

@@ -3,14 +3,13 @@
 A line is one row: an object with a field for each column, in ASCII. Texts are as they are stored (see `AnyText`), times
 are in ISO 8601, bytes in base64. At most BATCH_ROWS rows are in memory.
 
-While an import runs, the revision of the tables is "import-" and the id of the imported file, so that no Signoff starts
-on a part of the data.
+An import is one transaction: one that is interrupted leaves the database empty.
 """
 
 import asyncio
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
@@ -18,13 +17,13 @@ from itertools import islice
 from threading import Event
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, LargeBinary, TableClause, Text, column, delete, insert, select, table, text, tuple_
+from sqlalchemy import Connection, LargeBinary, TableClause, Text, column, delete, insert, select, table
 from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import TransferRefused
 from agent_core.model.files import DATABASE_ID
 from agent_core.persistence.connections import is_outage, make_engine, transaction, translate_outage
-from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, run_on, upgrade, version
+from agent_core.persistence.schema import HEAD, read_version, run_on, upgrade, version
 from agent_core.persistence.tables import AnyText, UtcDateTime, metadata, preferences
 from agent_core.persistence.text_search import put_all_texts
 
@@ -52,7 +51,6 @@ _STORED: dict[str, TableClause] = {
     )
     for each in TABLES
 }
-_UPDATE_VERSION = text("UPDATE alembic_version SET version_num = :version")
 
 
 async def read_rows(url: str, take: Take) -> None:
@@ -63,29 +61,21 @@ async def read_rows(url: str, take: Take) -> None:
     await _run(url, partial(_read, take=take))
 
 
-async def start_import(url: str, file_id: str, *, resume: bool = False) -> bool:
-    """Mark the database as being filled from the file with this id (at most 24 characters); create missing tables.
-
-    Return whether it was marked before, by an interrupted import of the same file, which `resume` goes on with.
-    Raise TransferRefused, before any change, if the database is not empty or of another release; DatabaseAway.
-    """
+async def require_empty(url: str) -> None:
+    """Create missing tables; raise TransferRefused if the database is not empty or of another release, DatabaseAway."""
     with translate_outage():
         if not await version(url):
             await upgrade(url)
-    return bool(await _run(url, partial(_start, mark=f"{IMPORT_PREFIX}{file_id}", resume=resume)))
+    await _run(url, _require_empty)
 
 
-async def write_rows(url: str, give: Give, *, compares: bool) -> int:
-    """Add the rows that `give` returns for each table's name, each batch in one transaction; return how many are new.
+async def write_rows(url: str, give: Give) -> None:
+    """Add the rows that `give` returns for each table's name to an empty database, in one transaction.
 
-    `compares`: rows may be there already; then they must be equal. Raise TransferRefused, DatabaseAway.
+    Let people search in what was imported, and leave out the id of the other database. Raise TransferRefused,
+    DatabaseAway.
     """
-    return int(await _run(url, partial(_write, give=give, compares=compares)))
-
-
-async def finish_import(url: str) -> None:
-    """Let people search in what was imported. Remove the mark of `start_import`, and the id of the other database."""
-    await _run(url, _finish)
+    await _run(url, partial(_write, give=give))
 
 
 async def _run(url: str, work: Callable[..., Any]) -> Any:
@@ -136,37 +126,23 @@ def _plain(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is not a type of a column")
 
 
-def _start(connection: Connection, mark: str, resume: bool, is_cancelled: Event) -> bool:
+def _require_empty(connection: Connection, is_cancelled: Event) -> None:
+    require_head(read_version(connection))
+    if any(connection.execute(select(_STORED[name]).limit(1)).first() for name in NAMES):
+        raise TransferRefused("The database is not empty, and an import needs an empty one.")
+
+
+def _write(connection: Connection, give: Give, is_cancelled: Event) -> None:
     with transaction(connection):
-        found = read_version(connection)
-        if found == mark and not resume:
-            raise TransferRefused("An import of this file into this database was interrupted: add --resume to go on.")
-        if found == mark:
-            return True
-        require_head(found)
-        if any(connection.execute(select(_STORED[name]).limit(1)).first() for name in NAMES):
-            why = "no import of this file into it was interrupted" if resume else "an import needs an empty one"
-            raise TransferRefused(f"The database is not empty, and {why}.")
-        connection.execute(_UPDATE_VERSION, {"version": mark})
-        return False
-
-
-def _write(connection: Connection, give: Give, compares: bool, is_cancelled: Event) -> int:
-    added = 0
-    for name in NAMES:
-        with closing(give(name)) as lines:
-            for batch in _batches(name, lines):
-                _require_going_on(is_cancelled)
-                with _refuse_unstorable(name), transaction(connection):
-                    added += _add(connection, name, batch, compares)
-    return added
-
-
-def _finish(connection: Connection, is_cancelled: Event) -> None:
-    with transaction(connection):
+        _require_empty(connection, is_cancelled)
+        for name in NAMES:
+            with closing(give(name)) as lines:
+                for batch in _batches(name, lines):
+                    _require_going_on(is_cancelled)
+                    with _refuse_unstorable(name):
+                        connection.execute(insert(_STORED[name]), batch)
         put_all_texts(connection)
         connection.execute(delete(preferences).where(preferences.c.key == DATABASE_ID))
-        connection.execute(_UPDATE_VERSION, {"version": HEAD})
 
 
 def _require_going_on(is_cancelled: Event) -> None:
@@ -176,10 +152,6 @@ def _require_going_on(is_cancelled: Event) -> None:
 
 def require_head(found: str) -> None:
     """Raise TransferRefused unless the tables are of this release."""
-    if is_importing(found):
-        raise TransferRefused(
-            "An import of another file into this database was interrupted: use that file, or another database."
-        )
     if found > HEAD:
         raise TransferRefused(f"The tables are of a newer release ({found}; this one has {HEAD}): use that release.")
     if found != HEAD:
@@ -218,29 +190,3 @@ def _refuse_unstorable(name: str) -> Iterator[None]:
         if is_outage(error):
             raise
         raise TransferRefused(f"The file is damaged: {name} has a row that cannot be stored.") from error
-
-
-def _add(connection: Connection, name: str, batch: Sequence[Values], compares: bool) -> int:
-    found = _find(connection, name, batch) if compares else {}
-    new = []
-    for row in batch:
-        key = _key(name, row)
-        if key not in found:
-            new.append(row)
-        elif found[key] != row:
-            raise TransferRefused(f"The database changed since the import was interrupted: {name} has another row.")
-    if new:
-        connection.execute(insert(_STORED[name]), new)
-    return len(new)
-
-
-def _find(connection: Connection, name: str, batch: Sequence[Values]) -> Mapping[tuple[Any, ...], Values]:
-    stored = _STORED[name]
-    keys = tuple_(*(stored.c[key] for key in _KEYS[name]))
-    rows = connection.execute(select(stored).where(keys.in_([_key(name, row) for row in batch]))).mappings()
-    found = [dict(row) for row in rows]
-    return {_key(name, row): row for row in found}
-
-
-def _key(name: str, row: Values) -> tuple[Any, ...]:
-    return tuple(row[key] for key in _KEYS[name])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from agent_core.errors import NewerTables, UnfinishedImport
+from agent_core.errors import NewerTables
 from agent_core.persistence.connections import first_line, is_database_error, make_engine, transaction, translate_outage
 from agent_core.ports.database import finish_uncancelled
 
@@ -19,7 +19,6 @@ T = TypeVar("T")
 HEAD = "0019"  # the newest revision in migrations/versions; a test compares them
 WORKS_WITH = "works_with"  # a column that Signoff adds to alembic_version: the revision and its OLDEST_RELEASE
 OLDEST_RELEASE = "0017"  # the oldest revision whose release can work on the tables of HEAD
-IMPORT_PREFIX = "import-"  # begins the revision while an import fills the tables
 
 
 async def upgrade(url: str) -> bool:
@@ -29,13 +28,9 @@ async def upgrade(url: str) -> bool:
 
     Tables of a newer release are left as they are if that release says that this one can work on them. Raise
     NewerTables if it does not, DatabaseAway if the database does not answer, ConnectionError if it refuses, such as for
-    a wrong password, UnfinishedImport if an import was interrupted, WorkersAtWork if another release is at work.
+    a wrong password, WorkersAtWork if another release is at work.
     """
     found = await version(url)
-    if is_importing(found):
-        raise UnfinishedImport(
-            "an import into it was interrupted: go on with `import FILE --resume`, or use another database."
-        )
     if found > HEAD:
         if await can_work(url):
             return True
@@ -71,11 +66,6 @@ async def run_on(engine: Engine, work: Callable[[Connection], T]) -> T:
             engine.dispose()
 
     return await finish_uncancelled(asyncio.to_thread(run))
-
-
-def is_importing(version: str) -> bool:
-    """Whether the tables with this revision contain only a part of an import."""
-    return version.startswith(IMPORT_PREFIX)
 
 
 async def migrate(url: str, revision: str) -> None:

@@ -1,12 +1,10 @@
-"""An import that is killed at any step goes on with --resume, without losing or doubling a row or a file."""
+"""An import that is killed at any step is repeated, without losing or doubling a row or a file."""
 
 import signal
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from agent_core.errors import TransferRefused
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.testing.examples import a_note, a_turn, an_agent, keep
@@ -16,7 +14,7 @@ from tests.e2e.process import running
 pytestmark = pytest.mark.slow
 
 FILES = {"agent-ada/a": b"one", "agent-ada/b/c.sh": b"two", "agent-ada/d/": b""}
-STEPS = 11  # the mark, 3 folders, 2 files, 4 batches of rows, the end of the mark
+STEPS = 12  # two looks whether it is empty, 3 folders, 2 files, 4 batches of rows, the texts that people search
 EVERY = [*((number, "before") for number in range(1, STEPS + 1)), (STEPS, "after")]  # nothing is between two steps
 
 
@@ -43,32 +41,30 @@ async def export(folder: Path) -> str:
     return url
 
 
-async def run(folder: Path, target: str, number: int, moment: str, *arguments: str) -> tuple[int, str]:
+async def run(folder: Path, target: str, number: int, moment: str) -> tuple[int, str]:
     """The exit code and the output of an import that dies at a step."""
     given = {"SIGNOFF_HOME": str(folder / "to"), "DATABASE_URL": target, "DIES_AT": str(number), "DIES": moment}
-    async with running(folder, "tests.crash.import_killer", "x.zip", *arguments, **given) as program:
+    async with running(folder, "tests.crash.import_killer", "x.zip", **given) as program:
         await program.listen()
         return await program.ended(), program.output
 
 
 @pytest.mark.proves("transfer:killed")
 @pytest.mark.parametrize(("number", "moment"), EVERY)
-async def test_a_killed_import_is_resumed(tmp_path: Path, target: str, number: int, moment: str) -> None:
+async def test_a_killed_import_is_repeated(tmp_path: Path, target: str, number: int, moment: str) -> None:
     source = await export(tmp_path)
     code, said = await run(tmp_path, target, number, moment)
     assert code == -signal.SIGKILL, said
-    is_complete = await schema.version(target) == schema.HEAD and any((await rows_in(target)).values())
-    with pytest.raises(TransferRefused) if is_complete else nullcontext():
-        await transfer(target, tmp_path / "to").import_from(tmp_path / "x.zip", resume=True)
+    await transfer(target, tmp_path / "to").import_from(tmp_path / "x.zip")
     assert await rows_in(target) == await rows_in(source)
     assert files_in(tmp_path / "to") == files_in(tmp_path / "from")
 
 
 @pytest.mark.proves("transfer:killed")
-async def test_the_command_resumes_it(tmp_path: Path, target: str) -> None:
+async def test_the_command_repeats_it(tmp_path: Path, target: str) -> None:
     source = await export(tmp_path)
     await run(tmp_path, target, STEPS, "before")
-    code, said = await run(tmp_path, target, 0, "", "--resume")
+    code, said = await run(tmp_path, target, 0, "")
     assert code == 0, said
     assert await rows_in(target) == await rows_in(source)
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
@@ -19,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agent_core.errors import TransferRefused, UnfinishedImport
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.errors import TransferRefused
+from agent_core.model.ids import AgentId
 from agent_core.model.model_calls import Budget
 from agent_core.model.origin import Installation
 from agent_core.model.records.memory import Memory, MemoryVersion, Vector
@@ -237,7 +236,7 @@ async def test_an_export_and_an_import_can_be_cancelled(pair: tuple[str, str], e
         with pytest.raises(asyncio.CancelledError):
             await running[-1]
     assert [path.name for path in files_beside(exported)] == ["x.zip"]
-    await transfer(target, exported.parent / "to").import_from(exported, resume=True)
+    await transfer(target, exported.parent / "to").import_from(exported)
     assert await rows_in(target) == await rows_in(source)
     assert files_in(exported.parent / "to") == files_in(exported.parent / "from")
 
@@ -315,13 +314,12 @@ def _facts(file: Path) -> tuple[int, bytes, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("resume", [False, True])
-async def test_a_database_that_is_not_empty_is_refused(pair: tuple[str, str], exported: Path, resume: bool) -> None:
+async def test_a_database_that_is_not_empty_is_refused(pair: tuple[str, str], exported: Path) -> None:
     target, home = pair[1], exported.parent / "to"
     await schema.upgrade(target)
     await _save(target, an_agent(id=AgentId("agent-eva"), name="Eva"))
     before = await rows_in(target)
-    said = await _refusal(transfer(target, home).import_from(exported, resume=resume))
+    said = await _refusal(transfer(target, home).import_from(exported))
     assert "The database is not empty" in said
     assert (await rows_in(target), files_in(home)) == (before, {})
 
@@ -354,61 +352,23 @@ async def test_tables_of_another_release_are_refused(
 
 
 @pytest.mark.slow
-async def test_an_interrupted_import_goes_on_and_nothing_else_does(
+async def test_an_interrupted_import_leaves_no_row_and_can_be_repeated(
     pair: tuple[str, str], exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = pair
-    home = exported.parent / "to"
-    to = transfer(target, home)
+    to = transfer(target, exported.parent / "to")
+
+    def fail(_connection: object) -> None:
+        raise KeyError
+
     with monkeypatch.context() as patched:
-        patched.setitem(row_transfer._KEYS, "turns", ("no such column",))
+        patched.setattr(row_transfer, "put_all_texts", fail)
         with pytest.raises(KeyError):
             await to.import_from(exported)
-    with pytest.raises(UnfinishedImport):
-        await schema.upgrade(target)
-    assert "add --resume" in await _refusal(to.import_from(exported))
-    assert "was interrupted" in await _refusal(to.export_to(exported.with_name("y.zip")))
-    other = exported.with_name("other.zip")
-    await _save(source, an_agent(id=AgentId("agent-eva"), name="Eva"))
-    await transfer(source, exported.parent / "from").export_to(other)
-    assert "An import of another file" in await _refusal(to.import_from(other, resume=True))
-    await to.import_from(exported, resume=True)
-    assert await schema.version(target) == schema.HEAD
-    assert [row["id"] for row in (await rows_in(target))["turns"]] == [a_turn(an_agent()).id]
-    assert files_in(home) == files_in(exported.parent / "from")
-
-
-@pytest.mark.slow
-async def test_a_row_that_changed_after_an_interruption_is_not_overwritten(
-    pair: tuple[str, str], exported: Path
-) -> None:
-    to = transfer(pair[1], exported.parent / "to")
+    assert not any((await rows_in(target)).values())
     await to.import_from(exported)
-    mark = f"import-{_file_id(exported)}"
-    await revision(pair[1], mark)
-    await to.import_from(exported, resume=True)
-    await _save(pair[1], replace(a_turn(an_agent()), id=TurnId("turn-2"), number=2))
-    await revision(pair[1], mark)
-    await to.import_from(exported, resume=True)  # another row is no contradiction
-    await _change_agent(pair[1])
-    before = await rows_in(pair[1])
-    await revision(pair[1], mark)
-    assert "agents has another row" in await _refusal(to.import_from(exported, resume=True))
-    assert await rows_in(pair[1]) == before
-    await revision(pair[1], schema.HEAD)
-
-
-def _file_id(file: Path) -> str:
-    with zipfile.ZipFile(file) as opened:
-        return sha256(opened.read("manifest.json")).hexdigest()[:24]
-
-
-async def _change_agent(url: str) -> None:
-    database = SqlDatabase(url)
-    async with database.begin() as work:
-        work.agents.save(replace(await work.agents.locate(an_agent().id), fence=7))
-        await work.commit()
-    await database.close()
+    assert await rows_in(target) == await rows_in(source)
+    assert files_in(exported.parent / "to") == files_in(exported.parent / "from")
 
 
 @pytest.mark.slow

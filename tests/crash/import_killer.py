@@ -1,7 +1,7 @@
-"""`python -m tests.crash.import_killer FILE [--resume]`: the real import, killed just before or just after a step.
+"""`python -m tests.crash.import_killer FILE`: the real import, killed just before or just after a step.
 
-A step is a file that is written, a batch of two rows, or a mark of the database. DIES_AT is the number of the step and
-DIES the moment. A program that comes to its end says how many steps it made.
+A step is a file that is written, a batch of two rows, or what is done before and after all rows. DIES_AT is the number
+of the step and DIES the moment. A program that comes to its end says how many steps it made.
 """
 
 import os
@@ -32,7 +32,7 @@ def run(at: int, moment: str, arguments: list[str]) -> int:
         return killed
 
     setattr(row_transfer, "BATCH_ROWS", 2)  # noqa: B010 (mypy would have it no other way)
-    for name in ("_start", "_add", "_finish"):
+    for name in ("_require_empty", "_require_going_on", "put_all_texts"):
         setattr(row_transfer, name, killing(getattr(row_transfer, name)))
     setattr(WorkspaceTransfer, "restore", killing(WorkspaceTransfer.restore))  # noqa: B010
     code = main(["import", *arguments])

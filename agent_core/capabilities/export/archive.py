@@ -20,7 +20,6 @@ from agent_core.errors import TransferRefused
 
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 1 << 20
-ID_CHARACTERS = 24
 FILE_MODE, FOLDER_MODE = (stat.S_IFREG | 0o600) << 16, (stat.S_IFDIR | 0o700) << 16
 PERMITTED_TYPES = (0, stat.S_IFREG, stat.S_IFDIR)  # 0: the program that wrote the zip stored no type
 
@@ -112,12 +111,11 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """An export that is open for reading. `id`: the first characters of the manifest's SHA-256."""
+    """An export that is open for reading."""
 
     def __init__(self, opened: ZipFile, manifest: bytes) -> None:
         self._zip = opened
         self.manifest = _MANIFESTS.validate_json(manifest)
-        self.id = sha256(manifest).hexdigest()[:ID_CHARACTERS]
 
     def require_whole(self, progress: Callable[[int], None]) -> None:
         """Compare every member with the manifest; raise TransferRefused. `progress` is told of bytes."""

@@ -16,7 +16,7 @@ from agent_core.capabilities.files.workspace_paths import folder_name
 from agent_core.capabilities.files.workspace_transfer import StoredFiles, WorkspaceFile
 from agent_core.errors import EngineTaken, FilesTaken, TransferRefused
 from agent_core.persistence.locks import import_lock
-from agent_core.persistence.row_transfer import NAMES, finish_import, read_rows, start_import, write_rows
+from agent_core.persistence.row_transfer import NAMES, read_rows, require_empty, write_rows
 from agent_core.persistence.schema import HEAD
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
@@ -69,24 +69,22 @@ class Transfer:
             writer.add_manifest()
         return _summary(writer.manifest, tuple(folder.left_out))
 
-    async def import_from(self, file: Path, *, resume: bool = False, take_files: bool = False) -> TransferSummary:
+    async def import_from(self, file: Path, *, take_files: bool = False) -> TransferSummary:
         """Write everything of an export into an empty database, and its files into the folder.
 
-        With `resume`, an interrupted import of the same file goes on. Files and rows that are there are compared, never
-        overwritten. With `take_files`, files may be there that belong to another database. Raise TransferRefused,
-        DatabaseAway.
+        Files that are there are compared, never overwritten, so that an interrupted import can be repeated. With
+        `take_files`, files may be there that belong to another database. Raise TransferRefused, DatabaseAway.
         """
         with open_archive(file, HEAD, NAMES) as archive:
             progress = Progress(self.clock, self.tell)
             await self._check(archive, progress, takes_files=take_files)
             async with self._lock():
-                is_resumed = await start_import(self.url, archive.id, resume=resume)
+                await require_empty(self.url)
                 if take_files:
                     self.workspaces.release()
                 await self._restore_files(archive, progress)
                 progress.start("rows imported", archive.manifest.rows)
-                await write_rows(self.url, lambda name: progress.counted(archive.lines(name)), compares=is_resumed)
-                await finish_import(self.url)
+                await write_rows(self.url, lambda name: progress.counted(archive.lines(name)))
             return _summary(archive.manifest)
 
     async def _check(self, archive: ArchiveReader, progress: Progress, *, takes_files: bool) -> None:

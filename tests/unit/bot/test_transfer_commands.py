@@ -6,10 +6,10 @@ import pytest
 from filelock import FileLock
 
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import HEAD, upgrade
+from agent_core.persistence.schema import upgrade
 from agent_core.testing.examples import a_turn, an_agent, keep
 from tests.command_line import said
-from tests.contract.transfers import revision, write_files
+from tests.contract.transfers import write_files
 
 PRIVATE = "It contains conversations, files and tokens: keep it private."
 
@@ -68,17 +68,6 @@ async def test_a_folder_where_a_signoff_is_at_work_is_refused(home: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_nothing_starts_on_a_part_of_an_import(home: Path) -> None:
-    await revision(f"sqlite:///{home}/signoff.db", "import-0123")
-    code, output = await said(home.parent, "run", SIGNOFF_HOME="home")
-    start = "Signoff did not start. DATABASE_URL: an import into it was interrupted: go on with `import FILE --resume`"
-    assert (code, output.count("\n"), output.startswith(start)) == (2, 1, True)
-    _, output = await said(home.parent, "doctor", SIGNOFF_HOME="home")
-    assert "has only a part of an import" in output
-    await revision(f"sqlite:///{home}/signoff.db", HEAD)
-
-
-@pytest.mark.slow
 async def test_a_database_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     code, output = await said(tmp_path, "export", "x.zip", SIGNOFF_HOME="home")
     assert (code, output) == (1, f"Nothing was exported. There is no database {tmp_path}/home/signoff.db.\n")
@@ -91,7 +80,7 @@ async def test_a_database_that_is_not_there_is_told_in_one_line(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "arguments", [("export",), ("backup",), ("import",), ("export", "x", "--resume"), ("import", "x", "y")]
+    "arguments", [("export",), ("backup",), ("import",), ("export", "x", "--take-files"), ("import", "x", "y")]
 )
 async def test_a_wrong_command_line_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     code, output = await said(tmp_path, *arguments)
