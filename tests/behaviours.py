@@ -246,7 +246,6 @@ PROMISES: dict[str, str] = {
     "tool-server:restart": "A tool's call that was approved before a restart waits until its server is there again.",
     "tool-server:start": "No server keeps Signoff from starting: its tools appear when it is there.",
     "tool-server:withdrawn": "An open card of a tool that changes, goes away or is switched off is withdrawn at once.",
-    "tools:faults": "What fails in plugins and servers while Signoff runs is kept for doctor until it works.",
     "tool-server:variables": "A server sees the variables that its entry names, and none of Signoff's keys.",
     "prompt:prefix": "A prompt begins with the history of the one before, so that a provider can cache it.",
     "prompt:standing": "The constant part of the prompt is the same bytes for the same name, role, goals and commands.",

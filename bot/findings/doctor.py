@@ -15,7 +15,7 @@ from agent_core.text.lines import counted, listed
 from agent_core.text.own_commands import command_text
 from bot.capabilities import Capabilities
 from bot.findings.mcp_clients import mcp_finding
-from bot.findings.plugins import extension_findings
+from bot.findings.plugins import disabled_finding, plugins_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import paths_open_to_others
@@ -88,7 +88,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(choose_templates(settings)),
-        *filter(None, [*await extension_findings(probes.capabilities), servers]),
+        *filter(None, [await plugins_finding(probes.capabilities), disabled_finding(probes.capabilities), servers]),
         *chain.from_iterable(features.values()),
     )
 

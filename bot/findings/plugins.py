@@ -1,4 +1,4 @@
-"""The findings of `signoff doctor` on plugins, their faults, and names in DISABLED_COMMANDS that stop the start."""
+"""The findings of `signoff doctor` on plugins, and on names in DISABLED_COMMANDS that stop the start."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,6 @@ from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.plugin_set import PluginSet
 from agent_core.text.lines import counted
 from bot.capabilities import Capabilities
-from bot.findings.tool_faults import faults_finding
 from bot.settings import Settings
 from bot.wiring.plugins import plugin_environment, try_plugins
 
@@ -40,11 +39,6 @@ async def plugins_finding(capabilities: Capabilities) -> Finding | None:
         why=Secrets.of(settings.secrets).redact(why),
         variable="PLUGINS_DIR" if settings.plugins_dir else "PLUGIN_PACKAGES",
     )
-
-
-async def extension_findings(capabilities: Capabilities) -> list[Finding | None]:
-    """The findings on plugins, on what failed in them and in servers, and on what is switched off."""
-    return [await plugins_finding(capabilities), faults_finding(capabilities.settings), disabled_finding(capabilities)]
 
 
 def disabled_finding(capabilities: Capabilities) -> Finding | None:

@@ -6,7 +6,7 @@ Part of the composition root, like `bot.bootstrap`. The SDK is imported only if 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,7 +26,6 @@ from agent_core.providers.clock import SystemClock
 from agent_core.text.lines import counted
 from agent_core.toolset.redaction import redact_output, redact_schema
 from agent_core.toolset.registry import Commands
-from bot.findings.tool_faults import faults_kept
 from bot.settings import Settings
 from bot.wiring.sign_ins import find_sign_ins, open_database
 
@@ -148,12 +147,11 @@ def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Se
     return replace(extensions, list_sources=list_sources, wait_for=found.wait_for, ready=found.wait_until_tried)
 
 
-@asynccontextmanager
-async def serve_core(settings: Settings, found: ToolServerSet, core: Core, clock: Clock) -> AsyncIterator[None]:
-    """Connect the servers for this core, and keep for the doctor what fails in them and in plugins."""
-    serving = serve_tools(settings, found, core.commands, clock, changed_tools(core))
-    async with serving, faults_kept(settings, core.views.list_sources, clock):
-        yield
+def serve_core(
+    settings: Settings, found: ToolServerSet, core: Core, clock: Clock
+) -> AbstractAsyncContextManager[ToolServerSet]:
+    """Connect the servers for this core, as `serve_tools`."""
+    return serve_tools(settings, found, core.commands, clock, changed_tools(core))
 
 
 @asynccontextmanager

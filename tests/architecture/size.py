@@ -36,8 +36,8 @@ ROOMS: Mapping[str, Room] = {
     "screens": Room(5_190, ("adapters",)),
     "slack and discord": Room(6_315, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(4_365, ("adapters/web", "adapters/terminal")),
-    "bot": Room(4_240, ("bot",)),
-    "tests": Room(73_890, ("tests",)),
+    "bot": Room(4_140, ("bot",)),
+    "tests": Room(73_790, ("tests",)),
     "benchmarks": Room(2_850, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product
