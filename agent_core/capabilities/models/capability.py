@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from agent_core.capabilities.capability import Capability, CommandParts, Finding, answer_or, silent
-from agent_core.capabilities.declaring import variables_of
 from agent_core.capabilities.models.commands import FunctionCommands
 from agent_core.capabilities.models.endpoint_checks import (
     ChosenModel,
@@ -35,7 +34,6 @@ from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS
 from agent_core.toolset.registry import Command
 
 LISTING_SECONDS = 3.0
-SAME_DEFAULT = "is the model that answers without SMART_MODEL, at the same endpoint: name another."
 MakeModel: TypeAlias = Callable[[], LanguageModel]
 
 
@@ -139,23 +137,8 @@ def make_model(settings: ModelSettings, demo: MakeModel) -> LanguageModel:
         return first
     from agent_core.capabilities.models.fallback_model import FallbackModel
 
-    if settings.has_fallback_at_first_endpoint and settings.fallback_model == _unnamed_model(settings):
-        raise SettingsError("FALLBACK_MODEL", SAME_DEFAULT, variables_of(ModelSettings)["FALLBACK_MODEL"].example)
     second = _make_endpoint_model(settings, settings.fallback_endpoint, settings.fallback_model, "FALLBACK_MODEL")
     return FallbackModel(first=first, second=second)
-
-
-def _unnamed_model(settings: ModelSettings) -> str:
-    """The model that answers without SMART_MODEL; "" if its endpoint chooses it, or SMART_MODEL is set."""
-    if settings.smart_model or settings.endpoint is None:
-        return ""
-    if settings.endpoint.api == "anthropic":
-        from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
-
-        return DEFAULT_CLAUDE_MODEL
-    from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
-
-    return DEFAULT_MODEL if settings.is_openai else ""
 
 
 def _make_first_model(settings: ModelSettings, demo: MakeModel) -> LanguageModel:

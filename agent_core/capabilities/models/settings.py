@@ -23,15 +23,12 @@ from agent_core.text.own_commands import install_text
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
 CLAUDE_PREFIX = "claude-"
-GPT_PREFIX = "gpt-"
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # any of them connects a model
 FEATURE = "functions"
 MODEL_LINES = "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"
 NO_ANTHROPIC = f"needs the package anthropic: run {install_text('claude')}, then start again."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
-SAME_MODEL = "is the model that SMART_MODEL names, at the same endpoint: name another."
-OTHER_PROVIDER = "is no model of {host}: set {key} or FALLBACK_BASE_URL, or name another."
 NO_FIRST = "stands in for a model, so a model must be connected: set OPENAI_API_KEY, for example."
 NO_PLACE = "has no endpoint: set FALLBACK_BASE_URL, OPENAI_API_KEY or ANTHROPIC_API_KEY."
 NO_MODEL = "must name a model of FALLBACK_BASE_URL."
@@ -214,12 +211,6 @@ class ModelSettings(SettingsGroup):
         )
 
     @property
-    def has_fallback_at_first_endpoint(self) -> bool:
-        """Whether both endpoints have one address, and the fallback has no account of its own there."""
-        first, second = self.endpoint, self.fallback_endpoint
-        return bool(first and second and _place(first.url) == _place(second.url) and second.key in ("", first.key))
-
-    @property
     def has_unused_anthropic_key(self) -> bool:
         """Whether ANTHROPIC_API_KEY is set, but serves neither the first model nor the fallback."""
         places = (self.endpoint, self.fallback_endpoint)
@@ -282,29 +273,7 @@ class ModelSettings(SettingsGroup):
         needs_beside(self, "azure_openai_endpoint", "azure_openai_api_key")
         refuse_if(is_azure and not self.smart_model, "azure_openai_endpoint", NO_DEPLOYMENT)
         needs_beside(self, "fallback_api_key", "fallback_base_url")
-        name, place = self.fallback_model, self.fallback_endpoint
+        name = self.fallback_model
         refuse_if(self.fallback_base_url and not name, "fallback_model", NO_MODEL)
         refuse_if(name and not self.has_endpoint, "fallback_model", NO_FIRST)
-        refuse_if(name and place is None, "fallback_model", NO_PLACE)
-        is_first = name == self.smart_model and self.has_fallback_at_first_endpoint
-        refuse_if(is_first, "fallback_model", SAME_MODEL)
-        if place:
-            _refuse_other_provider(name, place)
-
-
-def _refuse_other_provider(model: str, endpoint: Endpoint) -> None:
-    """Refuse a model that only the other one of OpenAI and Anthropic serves. A gateway may serve both."""
-    for prefix, address, key in (
-        (CLAUDE_PREFIX, OPENAI_URL, "ANTHROPIC_API_KEY"),
-        (GPT_PREFIX, ANTHROPIC_URL, "OPENAI_API_KEY"),
-    ):
-        is_other = model.startswith(prefix) and _place(endpoint.url) == _place(address)
-        complaint = OTHER_PROVIDER.format(host=urlsplit(address).hostname, key=key)
-        refuse_if(is_other, "fallback_model", complaint)
-
-
-def _place(url: str) -> tuple[str | None, int | None, str]:
-    """Host in lower case, port and path of an address without /v1 at its end, which one of the SDKs adds."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return parts.hostname, port, parts.path.rstrip("/").removesuffix("/v1")
+        refuse_if(name and self.fallback_endpoint is None, "fallback_model", NO_PLACE)

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.capabilities.models.capability import make_model, wanted_profile
-from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.capabilities.setting_types import default_home
 from agent_core.errors import SettingsError
@@ -210,46 +208,6 @@ MANY_WORKSPACES = {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "PUBLIC
         (FALLBACK | {"FALLBACK_BASE_URL": "http://localhost/v1"}, "FALLBACK_MODEL", "stands in for a model"),
         ({"OPENAI_API_KEY": "sk-1", "FALLBACK_BASE_URL": "http://localhost/v1"}, "FALLBACK_MODEL", "must name a model"),
         ({"OPENAI_API_KEY": "sk-1", "FALLBACK_API_KEY": "sk-2"}, "FALLBACK_API_KEY", "needs FALLBACK_BASE_URL beside"),
-        ({"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", **FALLBACK}, "FALLBACK_MODEL", "is the model that SMART"),
-        (
-            {"ANTHROPIC_API_KEY": "a", "SMART_MODEL": "claude-a", "FALLBACK_MODEL": "claude-a"},
-            "FALLBACK_MODEL",
-            "is the model that SMART_MODEL names, at the same endpoint",
-        ),
-        (
-            {"OPENAI_BASE_URL": "http://localhost/v1", "SMART_MODEL": "small"}
-            | {"FALLBACK_BASE_URL": "http://localhost/v1/", **FALLBACK},
-            "FALLBACK_MODEL",
-            "is the model that SMART_MODEL names, at the same endpoint",
-        ),
-        (
-            {"OPENAI_BASE_URL": "http://LLM.test:80/v1", "SMART_MODEL": "small"}
-            | {"FALLBACK_BASE_URL": "http://llm.test/v1", **FALLBACK},
-            "FALLBACK_MODEL",
-            "is the model that SMART_MODEL names, at the same endpoint",
-        ),
-        (
-            {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", **FALLBACK}
-            | {"FALLBACK_BASE_URL": "https://API.openai.com/v1", "FALLBACK_API_KEY": "sk-1"},
-            "FALLBACK_MODEL",
-            "is the model that SMART_MODEL names, at the same endpoint",
-        ),
-        (
-            {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", **FALLBACK}
-            | {"FALLBACK_BASE_URL": "https://api.openai.com/v1"},
-            "FALLBACK_MODEL",
-            "is the model that SMART_MODEL names, at the same endpoint",
-        ),
-        (
-            {"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": "gpt-5"},
-            "FALLBACK_MODEL",
-            "is no model of api.anthropic.com: set OPENAI_API_KEY or FALLBACK_BASE_URL",
-        ),
-        (
-            {"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"},
-            "FALLBACK_MODEL",
-            "is no model of api.openai.com: set ANTHROPIC_API_KEY or FALLBACK_BASE_URL",
-        ),
     ],
 )
 def test_half_a_slack_app_half_a_provider_and_a_fallback_that_cannot_stand_in_are_told(
@@ -257,20 +215,6 @@ def test_half_a_slack_app_half_a_provider_and_a_fallback_that_cannot_stand_in_ar
 ) -> None:
     told = fault_of(given)
     assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": DEFAULT_MODEL},
-        {"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": DEFAULT_CLAUDE_MODEL},
-        {"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": DEFAULT_CLAUDE_MODEL}
-        | {"FALLBACK_BASE_URL": "https://api.anthropic.com/v1", "FALLBACK_API_KEY": "a"},
-    ],
-)
-def test_the_model_that_answers_without_a_name_is_refused_as_its_own_fallback(given: dict[str, str]) -> None:
-    with pytest.raises(SettingsError, match="is the model that answers without SMART_MODEL, at the same endpoint"):
-        make_model(load(given, None), demo_model)
 
 
 def test_the_fast_model_may_also_be_the_fallback() -> None:
