@@ -5,9 +5,9 @@ import asyncio
 import math
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,10 @@ from adapters.screens.ui_text import effort_text, fault_text, model_text
 from adapters.screens.visible_text import one_line
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
-from adapters.terminal.prompt_drafts import draft_from_choice
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from adapters.typed.actions import ActionDispatcher
 from adapters.typed.agent_templates import NO_TEMPLATES, AgentTemplates
-from adapters.typed.prompt_drafts import PromptChoice, fill_in, is_offered, list_choices
 from adapters.typed.settings_file import read_settings, write_settings
 from agent_core.assembly import Core
 from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotFound, NotPossible, PersonError
@@ -54,7 +52,6 @@ class SoloOptions:
     `is_unlimited`: the budget option is 0, so the default limit does not apply either.
     `continuous`: the number of commands that run without approval, 0 for none.
     `tour`: take the tour of demo mode instead of creating an agent from the draft.
-    `prompt`: the prompt of a tool server from which the draft is filled in, "" for none; `arguments`: what it is told.
     `export`: the file to which an agent's settings are written instead of starting a conversation.
     """
 
@@ -63,8 +60,6 @@ class SoloOptions:
     continuous: int = 0
     json: bool = False
     tour: bool = False
-    prompt: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
     export: Path | None = None
 
 
@@ -89,8 +84,6 @@ def parse(argv: Sequence[str], templates: AgentTemplates = NO_TEMPLATES) -> Solo
         continuous=given.continuous,
         json=given.json,
         tour=given.tour,
-        prompt=given.prompt,
-        arguments=_arguments(given.argument, parser) if given.prompt or given.argument else {},
         export=given.export,
     )
 
@@ -110,10 +103,6 @@ def options_parser() -> _Parser:
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--template", default="", metavar="KEY", help="begin with a template, as the form offers them")
     given.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
-    given.add_argument("--prompt", default="", metavar="SERVER.NAME", help="begin with a prompt of a tool server")
-    parser.add_argument(
-        "--argument", action="append", default=[], metavar="NAME=VALUE", help="an argument of the prompt; repeatable"
-    )
     parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
     parser.add_argument(
         "--model",
@@ -129,13 +118,6 @@ def options_parser() -> _Parser:
     parser.add_argument("--tour", action="store_true", help="take the tour of demo mode: seven steps on sample files")
     parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
     return parser
-
-
-def _arguments(given: Sequence[str], parser: argparse.ArgumentParser) -> dict[str, str]:
-    for each in given:
-        if "=" not in each:
-            parser.error(f"argument --argument: NAME=VALUE, not {each[:60]!r}")
-    return dict(each.split("=", 1) for each in given)
 
 
 def _count(text: str) -> int:
@@ -156,7 +138,6 @@ def _dollars(text: str) -> Decimal:
 
 
 OUTAGE_SECONDS = 10.0  # after so many seconds without a failure, the next one is of another outage
-PROMPTS_SECONDS, LOOK_SECONDS = 10.0, 0.2  # in which a tool server is to list its prompts after the start
 LOCK_LOST = (
     "The connection to the database was lost, and an import into it has begun since. "
     "Start again when the import is done: the agent goes on where it is."
@@ -300,8 +281,7 @@ async def _start(terminal: Terminal, options: SoloOptions, streams: Streams, ori
     core = terminal.core
     if options.tour:
         return _introduce(terminal, await core.tour.start(origin), streams)
-    draft = await draft_from_prompt(core, options, streams, origin) if options.prompt else options.draft
-    named = await ask_name(draft, streams, await _compose_greeting(core))
+    named = await ask_name(options.draft, streams, await _compose_greeting(core))
     if known := await core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
     whole = named if is_complete(options.draft) else await ask_role_and_goals(named, streams)
@@ -316,25 +296,6 @@ async def _compose_greeting(core: Core) -> str:
     return GREETING.format(core.metered_model.model.label) + (
         f"\nAgents here: {there}. A name of theirs goes on with it." if there else ""
     )
-
-
-async def draft_from_prompt(core: Core, options: SoloOptions, streams: Streams, origin: Origin) -> AgentDraft:
-    """The draft from a tool server's prompt, with what the command line says instead where it says something."""
-    await core.service.lifecycle.load_agent_defaults(origin)
-    choices = await _wait_for_prompts(core, options.prompt)
-    read = partial(fill_in, core.views, origin.channel)
-    given = options.draft
-    filled = await draft_from_choice(choices, options.prompt, options.arguments, streams, read, given.name)
-    return replace(given, name=filled.name, goals=given.goals or filled.goals)
-
-
-async def _wait_for_prompts(core: Core, wanted: str) -> Sequence[PromptChoice]:
-    """The prompts that servers offer, as soon as this one is there; ten seconds after the start those that are."""
-    began, choices = core.clock.elapsed(), await list_choices(core.views, CHANNEL)
-    while core.clock.elapsed() - began < PROMPTS_SECONDS and not is_offered(choices, wanted):
-        await core.clock.sleep(LOOK_SECONDS)
-        choices = await list_choices(core.views, CHANNEL)
-    return choices
 
 
 def _introduce(terminal: Terminal, agent: Agent, streams: Streams) -> Agent:

@@ -102,11 +102,6 @@ def find_choice(choices: Sequence[PromptChoice], typed: str) -> PromptChoice:
     raise InvalidInput({"prompt": f"There is no prompt {name}. {_listed(choices)}" if typed else _listed(choices)})
 
 
-def is_offered(choices: Sequence[PromptChoice], typed: str) -> bool:
-    """Whether there is a prompt of this name or key, with or without a fault."""
-    return bool(_matching(choices, typed))
-
-
 def arguments_typed(choice: PromptChoice, fields: Mapping[str, str]) -> dict[str, str]:
     """The arguments in the fields of a form by their names; raise InvalidInput by field."""
     given = {each.name: fields.get(f"{ARGUMENT}{at}", "") for at, each in enumerate(choice.prompt.arguments)}

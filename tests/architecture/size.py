@@ -33,11 +33,11 @@ ROOMS: Mapping[str, Room] = {
     "capabilities": Room(16_465, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(865, ("agent_core/testing",)),
     "assembly": Room(305, ("agent_core",)),
-    "screens": Room(5_190, ("adapters",)),
+    "screens": Room(5_185, ("adapters",)),
     "slack and discord": Room(6_315, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(4_365, ("adapters/web", "adapters/terminal")),
-    "bot": Room(4_140, ("bot",)),
-    "tests": Room(73_735, ("tests",)),
+    "web and terminal": Room(4_305, ("adapters/web", "adapters/terminal")),
+    "bot": Room(4_110, ("bot",)),
+    "tests": Room(73_670, ("tests",)),
     "benchmarks": Room(2_850, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

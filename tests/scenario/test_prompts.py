@@ -1,4 +1,4 @@
-"""Prompts of tool servers in Slack, Discord and a terminal: chosen, asked for, read, changed, and then an agent."""
+"""Prompts of tool servers in Slack and Discord: chosen, asked for, read, changed, and then an agent."""
 
 import asyncio
 import json
@@ -6,29 +6,21 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import discord
 import pytest
-from rich.text import Text
 from simcord.results import InteractionResult
 
-from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CHANNEL as TERMINAL
-from adapters.terminal.surface import TerminalSurface
-from agent_core.errors import CommandError, InvalidInput
+from agent_core.errors import CommandError
 from agent_core.ports.tool_servers import PromptArgument, SourcePrompt, ToolSource
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
-from bot.solo import SoloOptions, Terminal, parse, solo
-from tests.free_lock import FreeLock
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import Guild, text_of
 from tests.scenario.discord_app import at_work as at_work_in
 from tests.scenario.member import pressed, submitted
 from tests.scenario.slack_app import GENERAL, Office, at_work
 from tests.scenario.slack_app import text_of as slack_text
-from tests.wiring import actions_of
 
 WRITE = writing("notes.md", "one\n")
 TEA = PromptArgument(name="tea", description="Which?", is_required=True)
@@ -228,81 +220,3 @@ async def test_in_discord_a_prompt_that_cannot_be_asked_for_is_named(tmp_path: P
         assert said in text_of(shown.response.message)
         offered = await ana.autocomplete(guild.general, "agent new", "prompt", "wide")
         assert offered == [{"name": "tea: wide (cannot be used)", "value": "tea.wide"}]
-
-
-# Terminal
-
-
-@dataclass
-class Desk:
-    """A terminal at which somebody types these lines."""
-
-    servers: Servers
-    can_ask: bool = True
-    written: str = ""
-
-    async def sits(self, *lines: str, **options: Any) -> Stage:
-        """Begin with a prompt and these lines, then stop the agent."""
-        stage = Stage(model=ScriptedModel(WRITE), surface=TerminalSurface())
-        self.servers.offer(stage)
-        rest = iter((*lines, "x"))
-
-        async def read() -> str | None:
-            return next(rest, None)
-
-        def write(text: Text | str) -> None:
-            self.written += str(text)
-
-        surface = stage.surface
-        assert isinstance(surface, TerminalSurface)
-        terminal = Terminal(core=stage.core, actions=actions_of(stage), surface=surface, lock=FreeLock)
-        streams = Streams(read=read, write=write, can_ask=self.can_ask)
-        await solo(terminal, SoloOptions(**{"draft": parse(()).draft, "prompt": "tea.plan", **options}), streams)
-        return stage
-
-
-@pytest.mark.proves("mcp:prompts")
-async def test_at_a_terminal_the_goals_of_a_prompt_are_read_and_kept_or_written_anew() -> None:
-    servers = Servers()
-    desk = Desk(servers)
-    stage = await desk.sits("oolong", "", "", "", "")
-    assert servers.asked == [("plan", {"tea": "oolong"})]
-    assert " ".join(desk.written.replace("│", " ").split()).count(SAID) == 1
-    assert "⟨U+202E⟩" in desk.written
-    (agent,) = await stage.views.agents(TERMINAL)
-    assert (agent.name, agent.goals[0]) == ("Plan a tasting", "Find three kinds of oolong.")
-    options = {"arguments": {"tea": "green", "guests": "two"}}
-    stage = await Desk(servers).sits("c", "Find one", "", "Taster", "tastes", **options)
-    (agent,) = await stage.views.agents(TERMINAL)
-    assert (agent.name, agent.role, agent.goals) == ("Taster", "tastes", ("Find one",))
-    assert servers.asked[1:] == [("plan", {"tea": "green", "guests": "two"})]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"prompt": "plan"}, "Several servers have a prompt plan"),
-        ({"arguments": {"milk": "much"}}, "The prompt has no argument milk. It has: tea, guests."),
-        ({"arguments": {"tea": "x" * 2_001, "guests": ""}}, "tea: At most 2,000 characters."),
-    ],
-)
-async def test_at_a_terminal_what_cannot_be_asked_for_is_named(options: dict[str, Any], said: str) -> None:
-    servers = Servers()
-    with pytest.raises(InvalidInput, match=said):
-        await Desk(servers).sits(**options)
-    assert servers.asked == []
-
-
-async def test_without_a_person_at_the_terminal_no_prompt_becomes_goals() -> None:
-    servers = Servers()
-    with pytest.raises(InvalidInput, match="--prompt needs a terminal in which a person reads"):
-        await Desk(servers, can_ask=False).sits(arguments={"tea": "green", "guests": ""})
-    assert servers.asked == []
-
-
-def test_the_command_line_takes_arguments_of_a_prompt(capsys: pytest.CaptureFixture[str]) -> None:
-    options = parse(("--prompt", "tea.plan", "--argument", "tea=a=b", "--argument", "guests="))
-    assert (options.prompt, options.arguments) == ("tea.plan", {"tea": "a=b", "guests": ""})
-    with pytest.raises(SystemExit):
-        parse(("--prompt", "tea.plan", "--argument", "tea"))
-    assert "NAME=VALUE, not 'tea'" in capsys.readouterr().err
