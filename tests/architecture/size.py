@@ -30,7 +30,7 @@ ROOMS: Mapping[str, Room] = {
     "engine": Room(404, ("agent_core/engines",)),
     "ports": Room(715, ("agent_core/ports",)),
     "toolset": Room(1_270, ("agent_core/toolset", "agent_core/plugins")),
-    "capabilities": Room(16_465, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
+    "capabilities": Room(16_425, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(865, ("agent_core/testing",)),
     "assembly": Room(305, ("agent_core",)),
     "screens": Room(5_185, ("adapters",)),

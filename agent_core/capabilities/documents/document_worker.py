@@ -2,7 +2,7 @@
 
     python -P document_worker.py pdf|archive|legacy < file
 
-It sets its own resource limits first, imports no Signoff code, and opens only files of its libraries. It prints
+`worker_frame.py` runs it. It imports no Signoff code, and opens only files of its libraries. It prints
 {"text": …, "note": …}, or {"fault": …} with `locked`, `textless`, `unknown`, `broken`, `hostile` or `large`. It exits
 without output if the file is damaged, and is killed if it exceeds a limit.
 """
@@ -11,7 +11,6 @@ import io
 import json
 import logging
 import re
-import resource
 import sys
 import time
 import zipfile
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
     from pypdf.generic import Field
 
-MAX_MEMORY_BYTES = 768 * 2**20
-MAX_CPU_SECONDS = 20  # the parent also has a timeout
 MAX_TEXT_CHARACTERS = 2_000_000
 MAX_XML_BYTES = 100 * 2**20
 MAX_PAGES = 1_000
@@ -41,7 +38,6 @@ ENCODINGS = [  # those of https://encoding.spec.whatwg.org that were in wide use
     *("iso8859_2", "iso8859_5", "iso8859_7", "koi8_r", "koi8_u"),
     *("gb18030", "big5", "cp932", "euc_jp", "iso2022_jp", "cp949"),
 ]
-EXIT_OUT_OF_MEMORY = 3
 LIBRARY_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -83,19 +79,6 @@ class Unreadable(Exception):
 
 class TextLimitReached(Exception):
     """Raised when MAX_TEXT_CHARACTERS were collected: the text so far is the result."""
-
-
-def set_limits() -> None:
-    """Set limits on memory, CPU time, files and file size; unsupported ones are skipped."""
-    for kind, most in (
-        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
-        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
 
 
 class ExtractedText:
@@ -394,12 +377,7 @@ def read(kind: str, data: bytes) -> dict[str, str]:
 
 
 def main() -> None:
-    set_limits()
-    try:
-        answer = read(sys.argv[1], sys.stdin.buffer.read())
-    except MemoryError:
-        sys.exit(EXIT_OUT_OF_MEMORY)
-    sys.stdout.write(json.dumps(answer))
+    sys.stdout.write(json.dumps(read(sys.argv[1], sys.stdin.buffer.read())))
 
 
 if __name__ == "__main__":

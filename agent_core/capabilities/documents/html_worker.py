@@ -3,14 +3,13 @@
     python -P html_worker.py < {"kind": "markdown", "text": …, "folder": "docs", "files": "/…/files/"}
     python -P html_worker.py < {"kind": "code", "text": …, "name": "a.py"}
 
-It sets its own resource limits first, imports no Signoff code, and opens only files of its libraries. It prints
+`worker_frame.py` runs it. It imports no Signoff code, and opens only files of its libraries. It prints
 {"html": …}, with "" for code in no known language, and is killed if it exceeds a limit. The HTML has no script, no
 style and no address from which a browser would load anything but the pictures below `files`.
 """
 
 import json
 import re
-import resource
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,8 +22,6 @@ from urllib.parse import quote, unquote
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-MAX_MEMORY_BYTES = 512 * 2**20
-MAX_CPU_SECONDS = 4
 MAX_SHOWN_ADDRESS = 200
 MAX_NESTING = 20
 LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
@@ -69,19 +66,6 @@ FIXED_VALUES = {"role": ("img",), "aria-label": tuple(name for name, _ in TASK_S
 RELATION = "noopener nofollow noreferrer"
 END_ALIGNED = "text-align:right"
 TEXT_BLOCKS = ("p", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "th", "td")
-
-
-def set_limits() -> None:
-    """Set limits on memory, CPU time, files and file size; unsupported ones are skipped."""
-    for kind, most in (
-        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
-        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
 
 
 def code_html(text: str, name: str) -> str:
@@ -197,7 +181,6 @@ def _coloured(text: str, lexer: Any) -> str:
 
 
 def main() -> None:
-    set_limits()
     asked = json.loads(sys.stdin.buffer.read())
     match asked["kind"]:
         case "markdown":

@@ -15,10 +15,12 @@ from pathlib import Path
 from agent_core.capabilities.documents.worker_confinement import confinement_of
 from agent_core.providers.process_end import end_process
 
+FRAME = Path(__file__).with_name("worker_frame.py")
 MAX_ANSWER_BYTES = 16 * 2**20  # JSON escapes a character with 6 or 12 bytes
 # Code that reads untrusted input gets no secrets from the environment.
 PASSED_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 BROKEN, SLOW = "broken", "slow"
+CPU_SHARE = 2 / 3  # of the seconds that a worker has
 
 
 async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
@@ -27,10 +29,11 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     If the worker exits with an error (1), return {"fault": BROKEN}; if it exceeds a limit of time, memory or output,
     return {"fault": SLOW}.
     """
-    prefix = await asyncio.to_thread(confinement_of, worker)
+    prefix = await asyncio.to_thread(confinement_of, FRAME, worker)
+    cpu_seconds = str(max(1, int(seconds * CPU_SHARE)))
     environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
     process = await asyncio.create_subprocess_exec(
-        *(*prefix, sys.executable, "-P", str(worker), *arguments),
+        *(*prefix, sys.executable, "-P", str(FRAME), cpu_seconds, str(worker), *arguments),
         stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True,
     )  # fmt: skip
     try:

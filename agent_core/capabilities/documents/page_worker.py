@@ -2,15 +2,13 @@
 
     python -P page_worker.py < {"url": …, "charset": …, "markup": true} and the page
 
-It reads one line of JSON and then the bytes of the page. It sets its own resource limits first, imports no Signoff
-code, and opens only files of its libraries. It prints JSON: an object with `title`, `text`, `links`, `leads_to` and
-`scripted`, or
-{"fault": "binary"}. It is killed if it exceeds a limit.
+It reads one line of JSON and then the bytes of the page. `worker_frame.py` runs it. It imports no Signoff code, and
+opens only files of its libraries. It prints JSON: an object with `title`, `text`, `links`, `leads_to` and `scripted`,
+or {"fault": "binary"}. It is killed if it exceeds a limit.
 """
 
 import json
 import re
-import resource
 import sys
 from contextlib import suppress
 from itertools import islice
@@ -20,8 +18,6 @@ from urllib.parse import urljoin, urlsplit
 if TYPE_CHECKING:
     from resiliparse.parse.html import ElementNode, HTMLTree
 
-MAX_MEMORY_BYTES = 768 * 2**20
-MAX_CPU_SECONDS = 6  # most pages take milliseconds, 10,000 nested elements minutes
 MAX_TEXT_CHARACTERS, MAX_TITLE_CHARACTERS = 400_000, 300
 MAX_NODES = 50_000
 MAX_LINKS, MAX_URL_CHARACTERS, MAX_LABEL_CHARACTERS = 300, 1_000, 120
@@ -36,19 +32,6 @@ MAX_REFRESH_SECONDS = 5  # a page that waits longer is meant to be read
 REFRESH = re.compile(r"(?P<seconds>\d{1,4})[\d.]*\s*[;,]\s*(?:url\s*=\s*)?[\"']?(?P<url>[^\"']+)[\"']?", re.IGNORECASE)
 BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 BINARY_MAGIC = (b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"wOF")
-
-
-def set_limits() -> None:
-    """Set limits on memory, CPU time, files and file size; unsupported ones are skipped."""
-    for kind, most in (
-        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
-        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
 
 
 def decode(data: bytes, declared: str) -> str:
@@ -141,7 +124,6 @@ def absolute_url(start: str, target: str) -> str:
 
 
 def main() -> None:
-    set_limits()
     head, _, data = sys.stdin.buffer.read().partition(b"\n")
     request = json.loads(head)
     text = "" if data.startswith(BINARY_MAGIC) else decode(data, request["charset"])

@@ -2,7 +2,7 @@
 
     python -P picture_worker.py < file
 
-It sets its own resource limits first, imports no Signoff code, and opens only files of its libraries. It prints
+`worker_frame.py` runs it. It imports no Signoff code, and opens only files of its libraries. It prints
 {"type": "image/png" or "image/jpeg", "data": base64, "note": …}, or {"fault": …} with `unknown` or `large`. Only the
 pixels of the first frame are kept: no EXIF, no comments, no colour profile. It exits without output if the file is
 damaged, and is killed if it exceeds a limit.
@@ -11,33 +11,15 @@ damaged, and is killed if it exceeds a limit.
 import base64
 import io
 import json
-import resource
 import sys
-from contextlib import suppress
 
 from PIL import Image, ImageOps, UnidentifiedImageError, WebPImagePlugin
 
-MAX_MEMORY_BYTES = 768 * 2**20
-MAX_CPU_SECONDS = 15  # the parent also has a timeout
 MAX_PIXELS = 50_000_000  # 200 MB when decoded; the sensors of most phones have fewer
 MAX_EDGE_PIXELS = 1_568  # Anthropic scales larger pictures down (platform.claude.com/docs, Vision)
 MAX_PNG_BYTES = 3 * 2**20  # a larger picture is sent as JPEG; Anthropic refuses more than 5 MB in base64
 JPEG_QUALITIES = (85, 60, 30)
 FORMATS = ("PNG", "JPEG", "GIF", WebPImagePlugin.WebPImageFile.format, "BMP")  # no TIFF, HEIC or SVG: larger decoders
-EXIT_OUT_OF_MEMORY = 3
-
-
-def set_limits() -> None:
-    """Set limits on memory, CPU time, files and file size; unsupported ones are skipped."""
-    for kind, most in (
-        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
-        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
 
 
 def read(data: bytes) -> dict[str, str]:
@@ -87,12 +69,7 @@ def saved(picture: Image.Image, name: str, **options: int) -> bytes:
 
 
 def main() -> None:
-    set_limits()
-    try:
-        answer = read(sys.stdin.buffer.read())
-    except MemoryError:
-        sys.exit(EXIT_OUT_OF_MEMORY)
-    sys.stdout.write(json.dumps(answer))
+    sys.stdout.write(json.dumps(read(sys.stdin.buffer.read())))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -60,21 +60,22 @@ def unconfined_root_fault() -> str:
     return confinement_fault() if is_root() else ""
 
 
-def confinement_of(program: Path) -> list[str]:
-    """The command prefix that confines a program, or nothing where that cannot be done. Blocking."""
-    return [] if confinement_fault() else confinement(program)
+def confinement_of(*programs: Path) -> list[str]:
+    """The command prefix that confines these programs, or nothing where that cannot be done. Blocking."""
+    return [] if confinement_fault() else confinement(*programs)
 
 
-def confinement(program: Path) -> list[str]:
-    """The command prefix that confines a program of Python, which sees itself, Python and its packages, read-only."""
+def confinement(*programs: Path) -> list[str]:
+    """The command prefix that confines programs of Python, which see themselves, Python and its packages, read-only."""
     own = USER_SWITCH_CAPABILITIES if is_root() else OWN_USER
-    options = [*NAMESPACES, *own, *PROCESS_OPTIONS, *system_view(), *_python_view(program), *FINAL_OPTIONS]
+    options = [*NAMESPACES, *own, *PROCESS_OPTIONS, *system_view(), *_python_view(programs), *FINAL_OPTIONS]
     return [find_program("bwrap"), *options, "--", *(switch_user(BROWSER_USER) if is_root() else ())]
 
 
-def _python_view(program: Path) -> Iterator[str]:
-    """Options that mount the running Python with its packages, and the program, at their own places."""
-    places = {sys.base_prefix, sys.prefix, *(sysconfig.get_path(kind) for kind in ("purelib", "platlib")), str(program)}
+def _python_view(programs: Sequence[Path]) -> Iterator[str]:
+    """Options that mount the running Python with its packages, and the programs, at their own places."""
+    packages = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    places = {sys.base_prefix, sys.prefix, *packages, *map(str, programs)}
     shown = [path for path in sorted(map(Path, places)) if not path.is_relative_to(USR)]
     for folder in sorted({parent for path in shown for parent in path.parents}):
         if folder != Path("/"):
