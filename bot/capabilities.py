@@ -15,7 +15,7 @@ from agent_core.capabilities.documents.worker_confinement import confinement_fau
 from agent_core.capabilities.files.capability import FileCapability
 from agent_core.capabilities.media.capability import MediaCapability
 from agent_core.capabilities.memory.capability import MemoryCapability
-from agent_core.capabilities.models.capability import ModelCapability, default_model_sees
+from agent_core.capabilities.models.capability import ModelCapability
 from agent_core.capabilities.posts.capability import PostCapability, make_publisher
 from agent_core.capabilities.programs.capability import ProgramCapability
 from agent_core.capabilities.tool_servers.server_commands import CATEGORY as TOOLS
@@ -72,7 +72,7 @@ class Capabilities:
             HelperCapability(),
             ModelCapability.of(settings, demo_model, settings.tokenizers),
             programs,
-            MediaCapability.of(settings, PictureReader(), partial(default_model_sees, settings, demo_model)),
+            MediaCapability.of(settings, PictureReader()),
             PostCapability(publisher=make_publisher(settings)),
             FinishCapability(),
         )

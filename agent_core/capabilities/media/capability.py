@@ -1,6 +1,6 @@
 """The feature of media: makes the services that draw, transcribe and speak; offers their commands and findings."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from agent_core.capabilities.media.settings import MediaSettings
 from agent_core.capabilities.media.vision import VisionCommands
 from agent_core.capabilities.models.prices import Prices
 from agent_core.capabilities.models.settings import Endpoint
-from agent_core.errors import SettingsError
 from agent_core.ports.documents import Pictures
 from agent_core.ports.media import Images, Transcriber, Voice
 from agent_core.providers.system_packages import missing_text
@@ -27,16 +26,11 @@ NO_VOICE = "no voice is set. SPEECH_MODEL would bring one."
 NO_VISION = "the agent's model takes no pictures, as far as is known. VISION=on says that it does."
 NO_ENDPOINT = "only a model at an endpoint can take pictures. OPENAI_API_KEY or ANTHROPIC_API_KEY would bring one."
 VISION_OFF = "the operator lets no model see pictures here (VISION)."
-SEES = "agents may have their model look at pictures"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MediaCapability(Capability):
-    """The services that are set, each None if it is not.
-
-    `default_sees`: tells whether the endpoint's default model takes pictures, None if that is not known; it asks the
-    endpoint, and raises SettingsError if the model cannot be made.
-    """
+    """The services that are set, each None if it is not."""
 
     name = "media"
     settings: MediaSettings
@@ -44,19 +38,15 @@ class MediaCapability(Capability):
     images: Images | None
     transcriber: Transcriber | None
     voice: Voice | None
-    default_sees: Callable[[], Awaitable[bool | None]]
 
     @classmethod
-    def of(
-        cls, settings: MediaSettings, pictures: Pictures, default_sees: Callable[[], Awaitable[bool | None]]
-    ) -> "MediaCapability":
+    def of(cls, settings: MediaSettings, pictures: Pictures) -> "MediaCapability":
         return cls(
             settings=settings,
             pictures=pictures,
             images=make_images(settings),
             transcriber=make_transcriber(settings),
             voice=make_voice(settings),
-            default_sees=default_sees,
         )
 
     def commands(self, parts: CommandParts) -> Iterable[Command]:
@@ -78,28 +68,7 @@ class MediaCapability(Capability):
             provided_finding("pictures", drawn, "IMAGE_MODEL, SD_WEBUI_URL, HUGGINGFACE_IMAGE_MODEL"),
             provided_finding("audio", heard, "AUDIO_MODEL, HUGGINGFACE_AUDIO_MODEL"),
             provided_finding("speech", spoken, "SPEECH_MODEL"),
-            await self._vision(),
         )
-
-    async def _vision(self) -> Finding:
-        why = await self._unseen()
-        return Finding(name="vision", state="off" if why else "on", why=why or SEES, variable="VISION, SMART_MODEL")
-
-    async def _unseen(self) -> str:
-        """Why agents cannot have their model look at pictures, or ""."""
-        if not self.settings.has_endpoint:
-            return "only a model at an endpoint can take pictures"
-        if missing := _no_pillow():
-            return missing.rstrip(".")
-        if self.settings.sees is not None:
-            return "" if self.settings.sees else "the operator lets no model see pictures"
-        try:
-            sees = await self.default_sees()
-        except SettingsError as error:
-            return f"not known, because the model cannot be asked: {error.variable} {error.fault.rstrip('.')}"
-        if sees is None:
-            return "not known, because the endpoint did not list its models; agents are offered no pictures"
-        return "" if sees else "the model takes no pictures, by its name and by what the endpoint lists"
 
     async def close(self) -> None:
         async with AsyncExitStack() as stack:

@@ -12,7 +12,7 @@ from agent_core.capabilities.capability import Capability, CommandParts, Finding
 from agent_core.capabilities.models.commands import FunctionCommands
 from agent_core.capabilities.models.endpoint_checks import (
     ChosenModel,
-    PromptWindow,
+    DefaultModel,
     check_endpoint,
     find_local_servers,
     model_finding,
@@ -31,9 +31,11 @@ from agent_core.errors import SettingsError
 from agent_core.ports.models import EndpointCheck, LanguageModel, LocalServer, TokenCounters
 from agent_core.prompt.profiles import ProfileName, profile_for
 from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS
+from agent_core.providers.system_packages import missing_text
 from agent_core.toolset.registry import Command
 
 LISTING_SECONDS = 3.0
+SEES = "agents may have their model look at pictures"
 MakeModel: TypeAlias = Callable[[], LanguageModel]
 
 
@@ -60,13 +62,13 @@ class ModelCapability(Capability):
     """What the doctor asks: `endpoint` checks an endpoint, `local_servers` finds model servers on this machine.
 
     `folder`: where tokenizer files may be; `tokenizers`: the encodings whose files are missing.
-    `window`: the window of the default model, and the prompt for it; None without an endpoint.
+    `default`: asks about the default model; None without an endpoint.
     """
 
     name = FEATURE
     settings: ModelSettings
     folder: Path
-    window: Callable[[], Awaitable[PromptWindow | None]]
+    default: Callable[[], Awaitable[DefaultModel | None]]
     endpoint: Callable[[Endpoint], Awaitable[EndpointCheck]] = check_model_endpoint
     local_servers: Callable[[], Awaitable[Sequence[LocalServer]]] = find_local_servers
     tokenizers: Callable[[Path], Sequence[str]] = missing
@@ -74,16 +76,17 @@ class ModelCapability(Capability):
     @classmethod
     def of(cls, settings: ModelSettings, demo: MakeModel, folder: Path) -> "ModelCapability":
         """`folder`: where tokenizer files may be."""
-        return cls(settings=settings, folder=folder, window=partial(default_window, settings, demo))
+        return cls(settings=settings, folder=folder, default=partial(ask_default_model, settings, demo))
 
     def commands(self, parts: CommandParts) -> Iterable[Command]:
         return FunctionCommands(parts.metered_model).commands
 
     async def findings(self) -> Iterable[Finding]:
-        models, window, tokens = await asyncio.gather(
-            self._models(), answer_or(None, self.window, more=1), self._tokens()
+        models, default, tokens = await asyncio.gather(
+            self._models(), answer_or(None, self.default, more=1), self._tokens()
         )
-        return (*models, *([prompt_finding(window)] if window else []), *self._unused_key(), tokens)
+        told = [prompt_finding(default), self._vision(default)] if default else []
+        return (*models, *told, *self._unused_key(), tokens)
 
     async def _models(self) -> tuple[Finding, ...]:
         smart = ChosenModel(name="model", model=self.settings.smart_model, variable="SMART_MODEL")
@@ -116,6 +119,19 @@ class ModelCapability(Capability):
         variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
         why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
         return (Finding(name="claude", state="off", why=why, variable=variable),)
+
+    def _vision(self, model: DefaultModel) -> Finding:
+        """Whether agents may have their model look at pictures."""
+        why = ""
+        if missing := missing_text("pillow", "pictures", module="PIL"):
+            why = f"viewing pictures {missing.rstrip('.')}"
+        elif self.settings.sees is False:
+            why = "the operator lets no model see pictures"
+        elif model.sees is None:
+            why = "not known, because the endpoint did not list its models; agents are offered no pictures"
+        elif not model.sees:
+            why = "the model takes no pictures, by its name and by what the endpoint lists"
+        return Finding(name="vision", state="off" if why else "on", why=why or SEES, variable="VISION, SMART_MODEL")
 
     async def _tokens(self) -> Finding:
         if not self.settings.has_endpoint:
@@ -177,24 +193,16 @@ def _make_endpoint_model(settings: ModelSettings, endpoint: Endpoint, name: str,
     )
 
 
-async def default_model_sees(settings: ModelSettings, demo: MakeModel) -> bool | None:
-    """Whether the default model of the endpoint takes pictures; None if neither its name nor the endpoint's list says.
-
-    Raise SettingsError if the model cannot be made.
-    """
-    async with _prepare_first_model(settings, demo) as model:
-        return model.takes_images("") or (False if getattr(model, "is_listed", True) else None)
-
-
-async def default_window(settings: ModelSettings, demo: MakeModel) -> PromptWindow | None:
-    """The window of the endpoint's default model, and the prompt for it; None without an endpoint or its SDK."""
+async def ask_default_model(settings: ModelSettings, demo: MakeModel) -> DefaultModel | None:
+    """What is known of the endpoint's default model; None without an endpoint or its SDK."""
     if not settings.has_endpoint:
         return None
     try:
         async with _prepare_first_model(settings, demo) as model:
             window = model.window("")
             profile = profile_for(wanted_profile(settings), model.default_model, window)
-            return PromptWindow(tokens=window, is_known=model.knows_window(""), profile=profile.name)
+            sees = model.takes_images("") or (False if getattr(model, "is_listed", True) else None)
+            return DefaultModel(window=window, is_known=model.knows_window(""), profile=profile.name, sees=sees)
     except SettingsError:
         return None
 
@@ -229,10 +237,10 @@ def _offer(server: LocalServer) -> Finding:
     return Finding(name="local model", state="off", why=why, variable="OPENAI_BASE_URL")
 
 
-def prompt_finding(window: PromptWindow) -> Finding:
-    assumed = "" if window.is_known else ", which is assumed: the endpoint reports none"
+def prompt_finding(model: DefaultModel) -> Finding:
+    assumed = "" if model.is_known else ", which is assumed: the endpoint reports none"
     listed = (
-        f", which lists about {MAX_OFFERED_COMMANDS} commands that fit the goals" if window.profile == "compact" else ""
+        f", which lists about {MAX_OFFERED_COMMANDS} commands that fit the goals" if model.profile == "compact" else ""
     )
-    why = f"{window.profile}{listed}, for a window of {window.tokens:,} tokens{assumed}"
+    why = f"{model.profile}{listed}, for a window of {model.window:,} tokens{assumed}"
     return Finding(name="prompt", state="on", why=why, variable="CONTEXT_WINDOW, PROMPT_PROFILE")

@@ -73,12 +73,16 @@ class ChosenModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptWindow:
-    """The context window of the default model in tokens, whether it is known or assumed, and the prompt for it."""
+class DefaultModel:
+    """The context window of the default model in tokens, whether it is known or assumed, and the prompt for it.
 
-    tokens: int
+    `sees`: whether it takes pictures; None if neither its name nor the endpoint's list says.
+    """
+
+    window: int
     is_known: bool
     profile: Literal["full", "compact"]
+    sees: bool | None
 
 
 def model_finding(chosen: ChosenModel, endpoint: Endpoint, check: EndpointCheck) -> Finding:

@@ -18,11 +18,10 @@ from agent_core.capabilities.models import capability, endpoint_checks
 from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.capability import (
     ModelCapability,
+    ask_default_model,
     check_model_endpoint,
-    default_model_sees,
-    default_window,
 )
-from agent_core.capabilities.models.endpoint_checks import PromptWindow
+from agent_core.capabilities.models.endpoint_checks import DefaultModel
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.capabilities.programs.capability import ProgramCapability
 from agent_core.capabilities.web.capability import WebCapability
@@ -68,8 +67,8 @@ class World:
         fault = self.fallback_fault if endpoint.key_variable == "FALLBACK_API_KEY" else self.endpoint_fault
         return EndpointCheck(fault=fault, models=self.models, default=self.default)
 
-    async def window(self) -> PromptWindow | None:
-        return None
+    async def default_model(self) -> DefaultModel:
+        return DefaultModel(window=4_096, is_known=True, profile="full", sees=self.sees)
 
     async def local_servers(self) -> tuple[LocalServer, ...]:
         self.asked.append("local servers")
@@ -86,10 +85,6 @@ class World:
     async def discord(self) -> str | None:
         self.asked.append("discord")
         return self.discord_fault
-
-    async def vision(self) -> bool | None:
-        self.asked.append("vision")
-        return self.sees
 
     async def forever(self) -> str | None:
         await asyncio.Event().wait()
@@ -109,7 +104,8 @@ class World:
                 return replace(feature, readers_fault=lambda: self.unconfined)
             case ModelCapability():
                 checks: dict[str, Any] = {"endpoint": self.endpoint, "local_servers": self.local_servers}
-                return replace(feature, window=self.window, tokenizers=lambda _: self.missing_tokenizers, **checks)
+                checks |= {"default": self.default_model} if feature.settings.has_endpoint else {}
+                return replace(feature, tokenizers=lambda _: self.missing_tokenizers, **checks)
             case WebCapability():
                 return replace(feature, browser_fault=str, git_fault=lambda: self.git_fault)
             case MemoryCapability():
@@ -118,7 +114,7 @@ class World:
                 sandbox = RecordingSandbox(fault=self.sandbox_fault)
                 return replace(feature, confined=lambda: sandbox, find_missing=lambda: self.missing_tools)
             case MediaCapability():
-                return replace(feature, images=None, transcriber=None, voice=None, default_sees=self.vision)
+                return replace(feature, images=None, transcriber=None, voice=None)
             case _:
                 return feature
 
@@ -146,7 +142,7 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
         "mcp clients", "telemetry",
         "model", "tokens", "database", "retention", "data folder", "templates", "documents", "search",
         "pages", "repositories", "downloads", "memory", "embeddings", "programs", "pictures", "audio", "speech",
-        "vision", "posts",
+        "posts",
     ]  # fmt: skip
 
 
@@ -155,7 +151,7 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     seen = await found(settings_with(tmp_path), world)
     off = [name for name, finding in seen.items() if finding.state != "on"]
     platforms = [platform.name for platform in PLATFORMS]
-    tools = ("downloads", "programs", "pictures", "audio", "speech", "vision", "posts")
+    tools = ("downloads", "programs", "pictures", "audio", "speech", "posts")
     assert off == [*platforms, "mcp clients", "telemetry", "search", *tools]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
@@ -289,11 +285,10 @@ TOLD = [
     Told("programs", "none will run. It leaks.", PROGRAMS, "fault", world=World(sandbox_fault="It leaks.")),
     Told("programs", f"{NO_PROGRAMS}{NO_TOOLS}", {}, "off", world=World(missing_tools=NO_TOOLS)),
     Told("repositories", "git is not installed.", {}, "off", world=World(git_fault="git is not installed.")),
-    Told("vision", "only a model at an endpoint can take pictures", {}, "off", "VISION, SMART_MODEL", SEEING),
     Told("vision", LOOK, OPENAI, by="VISION, SMART_MODEL", world=SEEING),
     Told("vision", "the model takes no pictures, by its name and by what the endpoint lists", OPENAI, "off"),
     Told("vision", UNKNOWN, OPENAI, "off", world=World(sees=None)),
-    Told("vision", LOOK, {**OPENAI, "VISION": "On"}),
+    Told("vision", LOOK, {**OPENAI, "VISION": "On"}, world=SEEING),
     Told("vision", "the operator lets no model see pictures", {**OPENAI, "VISION": "off"}, "off", world=SEEING),
 ]
 
@@ -310,8 +305,7 @@ async def test_a_finding_tells_its_state_why_and_which_variable_changes_it(tmp_p
 @pytest.mark.parametrize(
     ("variables", "asked"),
     [
-        (OPENAI, ["endpoint", "vision"]),
-        ({**OPENAI, "VISION": "off"}, ["endpoint"]),
+        (OPENAI, ["endpoint"]),
         (BOT | SOCKET, ["local servers", "slack"]),
         (MANY | SOCKET, ["local servers"]),
     ],
@@ -479,20 +473,6 @@ async def test_claude_without_its_sdk_is_a_fault(monkeypatch: pytest.MonkeyPatch
     assert "make extras EXTRAS=claude" in check.fault
 
 
-async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
-    settings = settings_with(tmp_path, ANTHROPIC_API_KEY="sk-ant-1")
-    [media] = [each for each in Capabilities.of(settings).every if isinstance(each, MediaCapability)]
-    [told] = [finding for finding in await media.findings() if finding.name == "vision"]
-    assert (told.state, told.why) == (
-        "off",
-        "not known, because the model cannot be asked: ANTHROPIC_API_KEY needs the package anthropic: "
-        "run make extras EXTRAS=claude, then start again",
-    )
-
-
 CLAUDE_KEY = {"ANTHROPIC_API_KEY": "sk-ant-1"}
 
 
@@ -597,14 +577,17 @@ async def test_the_endpoints_list_is_asked_whether_its_model_sees(
     monkeypatch.setattr(capability, "LISTING_SECONDS", 30.0)  # a busy machine may take longer than people wait
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
-        assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url), demo_model) is sees
+        settings = settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url)
+        told = await ask_default_model(settings, demo_model)
+    assert (told and told.sees) is sees
 
 
 @pytest.mark.slow
 async def test_an_endpoint_that_is_away_leaves_the_name_to_tell(tmp_path: Path) -> None:
     away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-    assert await default_model_sees(settings_with(tmp_path, **away, SMART_MODEL="llava"), demo_model)
-    assert await default_model_sees(settings_with(tmp_path, **away), demo_model) is None
+    named = await ask_default_model(settings_with(tmp_path, **away, SMART_MODEL="llava"), demo_model)
+    unnamed = await ask_default_model(settings_with(tmp_path, **away), demo_model)
+    assert (named and named.sees, unnamed and unnamed.sees) == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -626,7 +609,7 @@ async def test_the_prompt_and_the_window_that_it_is_for_are_told(
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
         settings = settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url, **variables)
-        looks = with_models(World().probes(settings), window=partial(default_window, settings, demo_model))
+        looks = with_models(World().probes(settings), default=partial(ask_default_model, settings, demo_model))
         prompt = {finding.name: finding for finding in await findings(settings, looks)}["prompt"]
     assert (prompt.state, prompt.why, prompt.variable) == ("on", told, "CONTEXT_WINDOW, PROMPT_PROFILE")
 

@@ -5,15 +5,19 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent_core.capabilities.documents.picture_reader import PictureReader
-from agent_core.capabilities.media.capability import MediaCapability
+from agent_core.capabilities.models.capability import ModelCapability
+from agent_core.capabilities.models.endpoint_checks import DefaultModel
+from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import SettingsError
+from agent_core.ports.models import EndpointCheck
 from agent_core.providers.system_packages import missing_text
 from bot.settings import Settings, load
+from bot.wiring.models import demo_model
 
 ROOT = Path(__file__).parents[3]
 OF_EXTRAS = (
@@ -56,12 +60,16 @@ def test_another_search_service_needs_no_package(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_without_pillow_the_doctor_says_how_agents_can_view_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def sees() -> bool:
-        return True
+    async def sees() -> DefaultModel:
+        return DefaultModel(window=4_096, is_known=True, profile="full", sees=True)
+
+    async def answers(_endpoint: Endpoint) -> EndpointCheck:
+        return EndpointCheck()
 
     monkeypatch.setitem(sys.modules, "PIL", None)
     settings = Settings(openai_api_key="a-key")
-    *_, vision = await MediaCapability.of(settings, PictureReader(), sees).findings()
+    models = replace(ModelCapability.of(settings, demo_model, settings.tokenizers), default=sees, endpoint=answers)
+    [vision] = [each for each in await models.findings() if each.name == "vision"]
     why = "viewing pictures needs the package pillow: run make extras EXTRAS=pictures, then start again"
     assert (vision.name, vision.state, vision.why) == ("vision", "off", why)
 
