@@ -15,7 +15,6 @@ from adapters.screens.message.card_titles import title_of_command
 from adapters.screens.question_form import question_form
 from adapters.screens.risk_labels import meaning_of
 from adapters.screens.text_fit import cut
-from adapters.screens.turn_lines import target_text
 from adapters.screens.turn_state import StateParts, cut_parts, decided_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
     SAY_LABELS,
@@ -36,7 +35,7 @@ from adapters.screens.ui_text import (
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.schedule_commands import runs_text
 from adapters.typed.standing_rules import suggests_rules
-from adapters.typed.tool_settings import source_title, uses_text
+from adapters.typed.tool_settings import uses_text
 from adapters.web.diff_lines import draw_diff
 from adapters.web.faces import face_of
 from adapters.web.pages import amounts
@@ -152,19 +151,15 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     amounts.measure_of,
     amounts.usage_by_kind,
     amounts.amounts_of,
-    amounts.amount_text,
     amounts.added_texts,
     amounts.percent_text,
     span_text,
-    source_title,
     uses_text,
     runs_text,
-    amounts.hours_between,
     draw_diff,
     markdown_with_table,
     head_and_tail,
     first_line,
-    target_text,
     meaning_of,
     group_entries,
     last_decided,

@@ -20,13 +20,13 @@ class Room:
 KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_870, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
+    "model": Room(2_850, ("agent_core/model", "agent_core/text", "agent_core/errors.py")),
     "rules": Room(1_015, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(3_185, ("agent_core/persistence",)),
     "loop": Room(2_279, ("agent_core/loop",)),
     "replies": Room(890, ("agent_core/replies",)),
     "prompt": Room(1_365, ("agent_core/prompt",)),
-    "service": Room(3_540, ("agent_core/service",)),
+    "service": Room(3_535, ("agent_core/service",)),
     "engine": Room(404, ("agent_core/engines",)),
     "ports": Room(715, ("agent_core/ports",)),
     "toolset": Room(1_270, ("agent_core/toolset", "agent_core/plugins")),
@@ -35,9 +35,9 @@ ROOMS: Mapping[str, Room] = {
     "assembly": Room(305, ("agent_core",)),
     "screens": Room(5_185, ("adapters",)),
     "slack and discord": Room(6_315, ("adapters/slack", "adapters/discord")),
-    "web and terminal": Room(4_305, ("adapters/web", "adapters/terminal")),
+    "web and terminal": Room(4_295, ("adapters/web", "adapters/terminal")),
     "bot": Room(4_110, ("bot",)),
-    "tests": Room(73_665, ("tests",)),
+    "tests": Room(73_650, ("tests",)),
     "benchmarks": Room(2_850, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

@@ -1,4 +1,4 @@
-"""Times and usage of the newest turns of a channel or an agent, on every database."""
+"""Times of the newest turns of a channel or an agent, on every database."""
 
 from dataclasses import replace
 from datetime import timedelta

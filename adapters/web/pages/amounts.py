@@ -1,7 +1,6 @@
 """Tokens and dollars as text, for the page *Activity* and a thread: what is told, and columns that add up. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
@@ -9,7 +8,6 @@ from adapters.screens.cards import money
 from adapters.typed.management_commands import CALLS
 from agent_core.model.agent import Agent
 from agent_core.model.model_calls import CallKind, Usage
-from agent_core.model.records.timing import HourUsage
 
 Measure: TypeAlias = Literal["", "cost", "tokens"]
 
@@ -75,11 +73,6 @@ def percent_text(part: int, whole: int) -> str:
     if 0 < (whole - part) * 100 < whole:
         return "over 99%"
     return f"{100 * part // whole}%"
-
-
-def hours_between(hours: Sequence[HourUsage]) -> tuple[datetime, datetime]:
-    """The beginning of the first hour, and the end of the last."""
-    return hours[0].start, hours[-1].start + timedelta(hours=1)
 
 
 def _dollars(units: int, decimals: int, exact: Decimal) -> str:

@@ -1,4 +1,4 @@
-"""The times of a turn (proposed, decided, run, ended), and what they tell: who waited for whom, usage by hour.
+"""The times of a turn (proposed, decided, run, ended), and what they tell: who waited for whom.
 
 Values and functions without effects. A duration is a timedelta; None where the stored times do not tell it.
 """
@@ -13,23 +13,20 @@ from typing import Self
 from agent_core.model.command import Failed, Interrupted
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn, TurnState, object_of
 
 NOTHING = timedelta(0)
-HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The times and the usage of a turn; of its texts only what the command works on (`about`).
+    """The times of a turn; of its texts only what the command works on (`about`).
 
     `asked`: people were asked; False if a lease or the policy allowed the command.
     `decided_at`: the last decision of a person. A command that people let run again has only its second decision.
     `is_run_known`: False if the process died while the command ran, so that the time it took is not known.
     `has_failed`: whether the run ended with an error.
-    `usage`: all calls since the turn before, up to the proposal.
     """
 
     turn_id: TurnId
@@ -39,7 +36,6 @@ class Timing:
     about: str = ""
     is_ours: bool = True
     state: TurnState
-    usage: Usage
     asked: bool
     proposed_at: datetime
     decided_at: datetime | None = None
@@ -60,7 +56,6 @@ class Timing:
             about=object_of(turn),
             is_ours=not turn.source,
             state=turn.state,
-            usage=turn.usage,
             asked=asked,
             proposed_at=turn.proposed_at,
             decided_at=last.at if last and asked and turn.state != "proposed" else None,
@@ -126,14 +121,6 @@ class Median:
         return cls(value=timedelta(seconds=median(found)) if found else None, number=len(found))
 
 
-@dataclass(frozen=True, slots=True)
-class HourUsage:
-    """The usage of the turns that were proposed in the hour that begins at `start`."""
-
-    start: datetime
-    usage: Usage
-
-
 def rests_of(notices: Iterable[Notice]) -> tuple[Rest, ...]:
     """The times at rest that ended, from the notices of one agent, oldest first."""
     found: list[Rest] = []
@@ -174,26 +161,6 @@ def agent_waits(timings: Iterable[Timing], rests: Sequence[Rest] = ()) -> Median
         for this, following in pairwise(ordered)
         if this.decided_at and (following.agent_id, following.number) == (this.agent_id, this.number + 1)
     )
-
-
-def usage_by_hour(timings: Sequence[Timing], *, hours: int, is_whole: bool) -> tuple[HourUsage, ...]:
-    """The usage of each of the last `hours` hours up to that of the newest turn, oldest first; () without a turn.
-
-    It begins with the oldest turn's hour if that is later: with the hour after it if there are earlier turns
-    (`is_whole` is False), since that hour's usage is not known in full.
-    """
-    if not timings:
-        return ()
-    found: dict[datetime, Usage] = {}
-    for timing in timings:
-        hour = timing.proposed_at.replace(minute=0, second=0, microsecond=0)
-        found[hour] = found.get(hour, Usage()) + timing.usage
-    newest, oldest = max(found), min(found)
-    known = oldest if is_whole else min(oldest + HOUR, newest)
-    first = max(newest - (hours - 1) * HOUR, known)
-    number = (newest - first) // HOUR + 1
-    starts = (first + step * HOUR for step in range(number))
-    return tuple(HourUsage(start, found.get(start, Usage())) for start in starts)
 
 
 def _times_of(timing: Timing, begun_at: datetime | None, rests: Sequence[Rest], now: datetime) -> TurnTimes:

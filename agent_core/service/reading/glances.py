@@ -1,4 +1,4 @@
-"""A run at a glance: how long turns took, who waited for whom, and when an agent or a channel spent. Read-only.
+"""A run at a glance: how long turns took, and who waited for whom. Read-only.
 
 It reads the newest turns only, when somebody opens the page.
 """
@@ -9,7 +9,6 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
 from agent_core.model.records.timing import (
-    HourUsage,
     Median,
     Rest,
     Timing,
@@ -18,13 +17,11 @@ from agent_core.model.records.timing import (
     people_waits,
     rests_of,
     times_of,
-    usage_by_hour,
 )
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 
 MAX_TURNS = 500
-HOURS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +39,6 @@ class Glance:
     is_whole: bool
     people: Median
     agents: Median
-    hours: tuple[HourUsage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,5 +80,4 @@ def _glance(
         is_whole=is_whole,
         people=people_waits(timings),
         agents=agent_waits(timings, rests),
-        hours=usage_by_hour(timings, hours=HOURS, is_whole=is_whole),
     )

@@ -1,12 +1,10 @@
 """Who waited for whom, from the stored times of turns and notices."""
 
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, NoticeId
-from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice, NoticeKind
 from agent_core.model.records.timing import (
     Median,
@@ -16,7 +14,6 @@ from agent_core.model.records.timing import (
     people_waits,
     rests_of,
     times_of,
-    usage_by_hour,
 )
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
@@ -112,15 +109,3 @@ def test_people_wait_from_their_decision_to_the_same_agents_next_proposal() -> N
     timings = [Timing.of(turn) for turn in turns]
     assert agent_waits(timings) == Median(value=minutes(6), number=2)
     assert agent_waits(timings, [Rest(at(43), at(48))]).value == minutes(3.5)
-
-
-def test_usage_is_counted_by_the_hour_of_the_proposal_without_gaps() -> None:
-    costs = ((5, "0.10"), (59, "0.20"), (190, "0.40"))
-    turns = (a_turn(ADA, proposed_at=at(minute), usage=Usage(cost=Decimal(cost))) for minute, cost in costs)
-    timings = [Timing.of(turn) for turn in turns]
-    hours = usage_by_hour(timings, hours=24, is_whole=True)
-    assert [hour.start for hour in hours] == [at(0), at(60), at(120), at(180)]
-    assert [hour.usage.cost for hour in hours] == [Decimal("0.30"), Decimal(0), Decimal(0), Decimal("0.40")]
-    assert [hour.start for hour in usage_by_hour(timings, hours=2, is_whole=True)] == [at(120), at(180)]
-    assert usage_by_hour(timings, hours=24, is_whole=False)[0].start == at(60)
-    assert usage_by_hour((), hours=24, is_whole=True) == ()
