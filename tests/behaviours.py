@@ -233,7 +233,7 @@ PROMISES: dict[str, str] = {
     "plugin:guarded": "A plugin's command that fails costs no agent: the model reads a sentence, the log says it once.",
     "plugin:named": "The decision log names the plugin whose command ran, with its version or its file's hash.",
     "plugin:not-run": "Only plugins that the operator named, or laid into the folder for them, are imported.",
-    "plugin:shown": "A channel sees what plugins and servers add and did there, and a card names the one it is of.",
+    "plugin:shown": "A channel sees what plugins and servers add, and a card names the one it is of.",
     "plugin:switched": "A channel switches tools off: agents are not offered them, and no approval runs one.",
     "plugin:room": "Of hundreds of tools a prompt lists those that fit the goals within a share, and names the others.",
     "plugin:stopped": "Nothing runs after Stop, whatever a plugin makes of the cancellation.",

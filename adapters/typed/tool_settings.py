@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from adapters.screens.durations import span_text
 from adapters.screens.risk_labels import labels_of, risk_text
 from adapters.screens.ui_text import first_word
 from adapters.screens.visible_text import readable
@@ -12,9 +11,8 @@ from agent_core.errors import InvalidInput
 from agent_core.model.channel_settings import ALL_ON, Sites, ToolSwitches
 from agent_core.model.origin import Origin
 from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.reading.channel_tools import SourceInChannel, ToolCommand, ToolsInChannel, Uses
+from agent_core.service.reading.channel_tools import SourceInChannel, ToolCommand, ToolsInChannel
 from agent_core.service.reading.views import AgentViews
-from agent_core.text.lines import counted
 
 HOW_TOOLS = "Tools: write off NAME, on NAME, only NAME or all on. A name is a plugin's, a server's or a command's."
 NO_TOOLS = "No plugin and no tool server is connected here: agents have Signoff's own commands."
@@ -84,21 +82,12 @@ def source_title(each: SourceInChannel) -> str:
     return readable(" ".join(filter(None, (source.name, source.version, f"({source.kind}, {source.place})"))))
 
 
-def uses_text(uses: Uses) -> str:
-    """How often it ran, failed, and how long that took; "" if it did not run."""
-    if not uses.runs:
-        return ""
-    failed = f", {uses.failed} failed" if uses.failed else ""
-    lasted = f", {span_text(uses.lasted.value)} each (median)" if uses.lasted.value is not None else ""
-    return f"{counted(uses.runs, 'run')}{failed}{lasted}"
-
-
 def _source_text(each: SourceInChannel) -> str:
     state = " · ".join(filter(None, (readable(each.source.fault), "on" if each.is_on else "off here")))
     commands = [_command_text(command) for command in each.commands[:SHOWN_COMMANDS]]
     if more := len(each.commands) - len(commands):
         commands.append(f"and {more} more")
-    parts = (state, uses_text(each.uses), *(f"left out: {readable(remark)}" for remark in each.source.remarks[:3]))
+    parts = (state, *(f"left out: {readable(remark)}" for remark in each.source.remarks[:3]))
     return f"• {source_title(each)}: {' · '.join(filter(None, parts))}\n   {', '.join(commands) or 'no commands'}"
 
 

@@ -35,7 +35,6 @@ from adapters.screens.ui_text import (
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.schedule_commands import runs_text
 from adapters.typed.standing_rules import suggests_rules
-from adapters.typed.tool_settings import uses_text
 from adapters.web.diff_lines import draw_diff
 from adapters.web.faces import face_of
 from adapters.web.pages import amounts
@@ -154,7 +153,6 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     amounts.added_texts,
     amounts.percent_text,
     span_text,
-    uses_text,
     runs_text,
     draw_diff,
     markdown_with_table,

@@ -1,34 +1,19 @@
-"""Plugins and tool servers of a channel: commands, switches, uses, and the prompts that servers offer. Read-only."""
+"""Plugins and tool servers of a channel: commands, switches, and the prompts that servers offer. Read-only."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent_core.errors import CommandError, InvalidInput, NotFound, NotPossible
 from agent_core.model.channel_settings import ToolSwitches
 from agent_core.model.command import CommandSpec
 from agent_core.model.origin import ChannelScope
-from agent_core.model.records.timing import Median, Timing
-from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ListSources, SourcePrompt, ToolSource, no_sources
 from agent_core.prompt.tool_choice import MAX_TOOL_TOKENS, tool_tokens
 from agent_core.toolset.channel_tools import load_tool_switches
 from agent_core.toolset.registry import Commands
 
-MAX_TURNS = 500
 MAX_ARGUMENT_CHARACTERS = 2_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Uses:
-    """Runs of one command, or of all of a source, among the newest MAX_TURNS turns of a channel.
-
-    `failed`: those of them that failed. `lasted`: the median of their durations, as far as these are known.
-    """
-
-    runs: int
-    failed: int
-    lasted: Median
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +22,6 @@ class ToolCommand:
 
     spec: CommandSpec
     is_on: bool
-    uses: Uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +31,14 @@ class SourceInChannel:
     source: ToolSource
     is_on: bool
     commands: tuple[ToolCommand, ...]
-    uses: Uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsInChannel:
-    """All sources, in the order in which they were loaded. `number`: how many turns were read for the uses."""
+    """All sources, in the order in which they were loaded."""
 
     sources: tuple[SourceInChannel, ...]
     switches: ToolSwitches
-    number: int
 
     @property
     def is_chosen_by_fit(self) -> bool:
@@ -85,16 +67,14 @@ class ChannelTools:
 
     database: Database
     commands: Commands
-    clock: Clock
     list_sources: ListSources = no_sources
 
     async def of_channel(self, channel: ChannelScope) -> ToolsInChannel:
         """The sources as this channel uses them."""
         async with self.database.begin() as work:
             switches = await load_tool_switches(work, channel)
-            timings = await work.turns.list_timings(channel, last=MAX_TURNS)
-        sources = tuple(self._in_channel(each, switches, timings) for each in self.list_sources())
-        return ToolsInChannel(sources=sources, switches=switches, number=len(timings))
+        sources = tuple(self._in_channel(each, switches) for each in self.list_sources())
+        return ToolsInChannel(sources=sources, switches=switches)
 
     async def list_prompts(self, channel: ChannelScope) -> tuple[ToolSource, ...]:
         """The sources that offer prompts now, and are on in this channel."""
@@ -128,25 +108,15 @@ class ChannelTools:
                     return each, prompt
         raise NotFound("prompt", name[:60])
 
-    def _in_channel(self, source: ToolSource, switches: ToolSwitches, timings: Sequence[Timing]) -> SourceInChannel:
+    def _in_channel(self, source: ToolSource, switches: ToolSwitches) -> SourceInChannel:
         known = (self.commands.by_name.get(name) for name in source.commands)
         # Of another source is the command that has the name of one that lost it.
         specs = [each.spec for each in known if each and each.spec.source_name == source.name]
         return SourceInChannel(
             source=source,
             is_on=switches.is_source_on(source.name) or any(map(switches.allows, specs)),
-            commands=tuple(
-                ToolCommand(spec=spec, is_on=switches.allows(spec), uses=self._uses([spec.name], timings))
-                for spec in specs
-            ),
-            uses=self._uses([spec.name for spec in specs], timings),
+            commands=tuple(ToolCommand(spec=spec, is_on=switches.allows(spec)) for spec in specs),
         )
-
-    def _uses(self, names: Iterable[str], timings: Sequence[Timing]) -> Uses:
-        wanted, now = set(names), self.clock.now()
-        begun = [each for each in timings if each.command in wanted and each.started_at is not None]
-        lasted = Median.of(ran for each in begun if each.ended_at and (ran := each.ran(now)) is not None)
-        return Uses(runs=len(begun), failed=sum(each.has_failed for each in begun), lasted=lasted)
 
 
 def checked_arguments(prompt: SourcePrompt, given: Mapping[str, str]) -> dict[str, str]:

@@ -234,9 +234,7 @@ class AgentViews:
 
     @property
     def tools(self) -> ChannelTools:
-        return ChannelTools(
-            database=self.database, commands=self.commands, clock=self.clock, list_sources=self.list_sources
-        )
+        return ChannelTools(database=self.database, commands=self.commands, list_sources=self.list_sources)
 
     @property
     def queue(self) -> ApprovalQueue:

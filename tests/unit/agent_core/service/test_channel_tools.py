@@ -116,18 +116,14 @@ async def test_a_guest_switches_nothing_and_the_decision_log_says_who_did() -> N
 
 
 @pytest.mark.proves("plugin:shown")
-async def test_a_channel_sees_runs_failures_and_durations_of_each_command() -> None:
-    stage = a_stage(TEA, COUNT, NO_FILE, DONE)
-    agent = await stage.create()
-    for _ in range(4):
-        await stage.decide(agent, Approve())
-        agent = await stage.wait_until_settled(agent)
-    here = await stage.views.tools.of_channel(CHANNEL)
-    words, links = here.sources
-    assert (words.uses.runs, words.uses.failed, links.uses.runs) == (2, 1, 0)
-    assert words.uses.lasted.number == 2
+async def test_a_channel_sees_the_commands_of_each_plugin_and_what_is_left_out() -> None:
+    stage = a_stage()
+    await switch_off(stage, "count_words", channel=ELSEWHERE)
+    words, links = (await stage.views.tools.of_channel(CHANNEL)).sources
+    assert [(each.spec.name, each.is_on) for each in words.commands] == [("count_words", True)]
     assert links.source.remarks
-    assert (await stage.views.tools.of_channel(ELSEWHERE)).sources[0].uses.runs == 0  # channels are sealed
+    elsewhere, _ = (await stage.views.tools.of_channel(ELSEWHERE)).sources
+    assert [each.is_on for each in elsewhere.commands] == [False]
 
 
 @pytest.mark.proves("plugin:shown")
