@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent_core.model.command import RiskClass
+from agent_core.model.turn import Turn
 
 Level: TypeAlias = Literal["neutral", "delete", "execute", "publish", "spend"]
 
@@ -60,9 +61,24 @@ MEANINGS: dict[RiskClass, str] = {
 }
 
 
+# What an approval of one such command brings about, where that reaches further than the agent's own files.
+CONSEQUENCES: dict[RiskClass, str] = {
+    "execute": "Runs a program in the sandbox, on this agent's files.",
+    "publish": "Leaves the team at once. Signoff cannot take it back.",
+    "spend": "Costs extra.",
+}
+
+
 def meaning_of(risk: RiskClass) -> str:
     """What a command of the class can do, in a few words."""
     return MEANINGS[risk]
+
+
+def consequence_of(turn: Turn) -> str:
+    """What approving the command brings about, "" for what is undone by another change."""
+    if turn.call.name == "delete_file":
+        return "The file stays in the trash for 30 days."
+    return next((CONSEQUENCES[risk] for risk in turn.risks if risk in CONSEQUENCES), "")
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:

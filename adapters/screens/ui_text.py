@@ -126,7 +126,7 @@ def covered_parts(turn: Turn) -> tuple[str, str]:
     own = [STEPS[risk] for risk in covered] + ([f"tools of {turn.source_name}"] if turn.source else [])
     asked = [STEPS[risk] for risk in RISK_CLASSES if risk not in covered]
     others = "other plugins and servers" if turn.source else "plugins and servers"
-    return ", ".join(own), ", ".join((*asked, others, "the end"))
+    return ", ".join(own), ", ".join((*asked, others, "finishing"))
 
 
 def most_times(continuous_limit: int | None) -> int:

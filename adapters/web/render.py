@@ -13,7 +13,7 @@ from adapters.screens.buttons import Button
 from adapters.screens.durations import span_text
 from adapters.screens.message.card_titles import title_of_command
 from adapters.screens.question_form import question_form
-from adapters.screens.risk_labels import meaning_of
+from adapters.screens.risk_labels import consequence_of, meaning_of
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import StateParts, cut_parts, decided_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
@@ -158,6 +158,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     markdown_with_table,
     head_and_tail,
     first_line,
+    consequence_of,
     meaning_of,
     group_entries,
     last_decided,

@@ -191,7 +191,7 @@ def _stopped(now: datetime) -> Values:
 def _paused(now: datetime) -> Values:
     story = Story(agent_named("Inbox-Digest", "support", "sums the inbox up", "Sum up today's inbox", now), now, 95)
     story.did("read_file", {"filename": "inbox.txt"}, "I read it.", "61 messages", MIA)
-    return story.ends(Paused("The budget of $0.50 is spent. Raise it or stop the agent."))
+    return story.ends(Paused("The budget of $0.50 is reached. Raise it and resume, or stop."))
 
 
 def _asking(now: datetime) -> Sequence[Values]:

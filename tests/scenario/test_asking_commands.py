@@ -15,7 +15,7 @@ from tests.scenario.team import SlackCard
 from tests.scenario.terminal_driver import DeskChat
 
 COVERED = "reads, changes to its own files"
-ASKED = "deletions, web pages, programs, posts, paid calls, plugins and servers, the end"
+ASKED = "deletions, web pages, programs, posts, paid calls, plugins and servers, finishing"
 
 
 async def sheet(scene: Scene) -> str:

@@ -39,12 +39,12 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
             ("Change", "Add to") if surface == "web" else ("write_to_file (write)", "append_to_file (write)")
         )
         rows = [
-            f"rejected {write}",
+            rejected,
             "=Keep it out",
-            f"ran {write} plan.md · +1 −0",
+            f"{write} plan.md · +1 −0",
             "lease granted by @" if surface == "web" else "’s Approve ×N at ",
-            f"ran {append} notes.md",
-            f"ran {write} notes.md · +1 −0",
+            f"{append} notes.md",
+            f"{write} notes.md · +1 −0",
             "approved ×3",
             "done",
             "created",

@@ -503,14 +503,14 @@ def test_what_approve_xn_lets_run_is_said_in_words_and_so_is_what_still_asks() -
     assert covered_text(own).split(". ") == snapshot(
         [
             "The next steps run without asking: reads, changes to its own files",
-            "Not included: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
+            "Not included: deletions, web pages, programs, posts, paid calls, plugins and servers, finishing",
             "A note from anyone pauses this.",
         ]
     )
     assert covered_text(foreign).split(". ") == snapshot(
         [
             "The next steps run without asking: reads, changes to its own files, programs, tools of mail",
-            "Not included: deletions, web pages, posts, paid calls, other plugins and servers, the end",
+            "Not included: deletions, web pages, posts, paid calls, other plugins and servers, finishing",
             "A note from anyone pauses this.",
         ]
     )

@@ -163,7 +163,7 @@ def test_a_proposal_to_write_a_file() -> None:
     assert several.pop("confirm")["text"]["text"].split(". ") == snapshot(
         [
             "The next steps run without asking: reads, changes to its own files",
-            "Not included: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
+            "Not included: deletions, web pages, programs, posts, paid calls, plugins and servers, finishing",
             "A note from anyone pauses this.",
         ]
     )
@@ -796,7 +796,7 @@ def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> No
     assert several["confirm"]["text"]["text"].split(". ") == snapshot(
         [
             "The next steps run without asking: reads, changes to its own files, programs",
-            "Not included: deletions, web pages, posts, paid calls, plugins and servers, the end",
+            "Not included: deletions, web pages, posts, paid calls, plugins and servers, finishing",
             "A note from anyone pauses this.",
         ]
     )

@@ -26,6 +26,7 @@ async def ana(tmp_path: Path) -> AsyncIterator[PageChat]:
 @pytest.mark.slow
 async def test_a_long_reason_is_cut_on_the_card_and_whole_on_the_page_of_its_turn(ana: PageChat) -> None:
     await (await ana.asks("write_to_file")).press("Reject", reason=REASON)
+    await ana.asks("write_to_file")
     page = await ana.page()
     (name,) = re.findall(r'<article class="card bad"[^>]*aria-label="([^"]*)"', page)
     assert len(html.unescape(name)) < 350
@@ -41,5 +42,6 @@ async def test_a_long_reason_is_cut_on_the_card_and_whole_on_the_page_of_its_tur
 @pytest.mark.slow
 async def test_a_short_reason_stands_whole_and_in_its_own_direction(ana: PageChat) -> None:
     await (await ana.asks("write_to_file")).press("Reject", reason="لا، 9:30 — من فضلك")
+    await ana.asks("write_to_file")
     (row,) = re.findall(r'<details class="fold".*?</details>', await ana.page(), re.DOTALL)
     assert "<bdi>لا، 9:30 — من فضلك</bdi>" in row
