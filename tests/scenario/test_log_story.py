@@ -35,9 +35,9 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
         await (await ana.asks("write_to_file")).press("Reject", reason="=Keep it out")
         await ana.asks("write_to_file")
         told = await ana.audit()
-        write, append = (
-            ("Change", "Add to") if surface == "web" else ("write_to_file (write)", "append_to_file (write)")
-        )
+        write, append, rejected = "ran write_to_file (write)", "ran append_to_file (write)", "rejected write_to_file"
+        if surface == "web":
+            write, append, rejected = "Change", "Add to", "Change"
         rows = [
             rejected,
             "=Keep it out",
