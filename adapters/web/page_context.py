@@ -17,7 +17,7 @@ from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import Guard, Handler
-from adapters.web.inbox.recent_approvals import RecentApprovals
+from adapters.web.inbox.last_decisions import LastDecisions
 from adapters.web.pages.card_html import CardHtml
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
@@ -99,11 +99,11 @@ class WebContext:
     count_workers: Callable[[], int] = lambda: 1
     is_stopping: Callable[[], bool] = lambda: False
     templates: AgentTemplates = field(default_factory=load_templates)
-    outcomes: RecentApprovals = field(init=False)
+    last_decisions: LastDecisions = field(init=False)
     card_html: CardHtml = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outcomes", RecentApprovals(self.views, self.clock))
+        object.__setattr__(self, "last_decisions", LastDecisions(self.views, self.clock))
         object.__setattr__(self, "card_html", CardHtml(self.renderer))
 
     def origin(self, request: web.Request) -> Origin:

@@ -222,7 +222,7 @@ class PostRoutes:
             return redirect_to(agent_path(await self.workspace.actions.fork(button, filled.text, origin)))
         await self.workspace.actions.press(button, filled, origin)
         if button.verb in ("approve", "edit", "reject"):
-            self.workspace.outcomes.note(origin.by, origin.channel, TurnId(button.subject))
+            self.workspace.last_decisions.note(origin.by, origin.channel, TurnId(button.subject))
         return _redirect_back(form, request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:

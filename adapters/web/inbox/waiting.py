@@ -27,8 +27,9 @@ from agent_core.service.reading.approval_queue import WaitingAgent
 
 APPROVE = "/approve"
 PICK_PREFIX = "pick."
-MAX_RUNNING, MAX_FINISHED, LAST_FINISHED = 8, 5, 2  # the lines below the list; the last, where nothing waits
-MAX_RECEIPTS = 3  # more approvals than these are folded
+MAX_FINISHED, LAST_FINISHED = 5, 2  # the lines below the list; the last, where nothing waits
+MAX_PAST = 3  # turns below the card that is open
+MOST = {"most_running": 8, "most_receipts": 3}  # more approvals than the second are folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +113,28 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     person, chosen = identity.person_of(request), QueueFilter.of(request)
     census = await workspace.views.census()
     everything = await workspace.list_waiting_for(person, census)
-    own = list(dict.fromkeys(count.channel for count in census if is_own(count.channel)))
-    present = await workspace.views.queue.survey(person, own)
+    own = dict.fromkeys(count.channel for count in census if is_own(count.channel))
+    present = await workspace.views.queue.survey(person, list(own))
     agents = [agent for agent in everything if chosen.has_agent(agent, person)]
     listed = await workspace.views.queue.list_waiting(agents)
     shown = [each for each in listed if chosen.has_turn(each.turn)]
     opened, visit = chosen.choose(shown), Visit.of(request, workspace.clock.now())
+    past = await workspace.views.turns_before(opened.agent, opened.turn, MAX_PAST) if opened and opened.turn else ()
     newly_finished = [agent for agent in present.finished if agent.since > visit.since]
     response = await workspace.answer(
         request,
         "waiting.html",
         told=told,
-        outcomes=await workspace.outcomes.of(person),
+        outcome=await workspace.last_decisions.of(person),
         chosen=chosen,
         places=list(dict.fromkeys(agent.channel for agent in everything)),
         rows=shown,
         opened=opened,
+        past=past,
         key_of=key_of,
         leased=[agent for agent in present.leased if chosen.has_agent(agent, person)],
         running=present.running,
-        most_running=MAX_RUNNING,
+        **MOST,
         newly_finished=newly_finished,
         ended=newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED],
         templates=workspace.templates.every,
@@ -140,7 +143,6 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,
-        most_receipts=MAX_RECEIPTS,
     )
     if not identity.is_sent_by_script(request):
         visit.remember(response, secure=workspace.guard.is_secure)
@@ -187,7 +189,7 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> R
         await workspace.actions.press(Button("approve", pick.turn, shown=pick.shown), FormInput(), origin)
     except PersonError as error:
         return Receipt(f"{name}: {error}", is_approved=False)
-    workspace.outcomes.note(origin.by, pick.channel, pick.turn)
+    workspace.last_decisions.note(origin.by, pick.channel, pick.turn)
     _, after = await workspace.views.turn(pick.channel, pick.turn)
     if after.first_approval:
         return Receipt(f"{name}: 1 of 2. {SECOND}", is_approved=False)

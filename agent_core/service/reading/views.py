@@ -180,6 +180,10 @@ class AgentViews:
         ordered = tuple(sorted(shown, key=lambda entry: entry.id))
         return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
+    async def turns_before(self, agent: Agent, turn: Turn, most: int) -> tuple[Turn, ...]:
+        """The last turns of the agent before this one, in order."""
+        return await self._read(lambda work: work.turns.of(agent, last=most, before=turn.number))
+
     async def count_unread_notes(self, channel: ChannelScope, agent_id: AgentId) -> int:
         """The number of notes that no prompt of the agent has included yet."""
         async with self.database.begin() as work:

@@ -186,4 +186,4 @@ async def test_people_from_before_the_accounts_are_strangers_who_decide_nothing_
         assert "Decisions here: @Visitor-" in await (await one.get(link)).text()
         await ana.says("!policy approvers anyone")
         await (await ana.asks("write_to_file")).press("Approve")
-        assert await ana.sees("approved by @ana-8")
+        assert await ana.sees("@ana-8, ")
