@@ -213,6 +213,10 @@ def _asking(now: datetime) -> Sequence[Values]:
         (Story(agent_named(name, channel, "helps the team", said, now, MIA), now, minutes), command, arguments, said)
         for name, channel, command, arguments, said, minutes in asks
     ]
+    for story, *_ in stories:
+        story.minutes += 3
+        story.did("list_files", {}, "I look at what is there.", "4 files", BEN)
+        story.did("read_file", {"filename": "plan.md"}, "I read the plan.", "20 lines")
     return [
         story.ends(Awaiting(), story.proposes(command, arguments, said)) for story, command, arguments, said in stories
     ]

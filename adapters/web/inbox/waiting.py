@@ -18,7 +18,7 @@ from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.pages.form_pages import after_saving
 from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Headcount
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
@@ -113,8 +113,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     person, chosen = identity.person_of(request), QueueFilter.of(request)
     census = await workspace.views.census()
     everything = await workspace.list_waiting_for(person, census)
-    own = dict.fromkeys(count.channel for count in census if is_own(count.channel))
-    present = await workspace.views.queue.survey(person, list(own))
+    present = await workspace.views.queue.survey(person, _own_channels(census))
     agents = [agent for agent in everything if chosen.has_agent(agent, person)]
     listed = await workspace.views.queue.list_waiting(agents)
     shown = [each for each in listed if chosen.has_turn(each.turn)]
@@ -149,6 +148,10 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     if opened and opened.turn:
         await workspace.record_showings(request, [(opened.agent.channel, opened.turn)])
     return response
+
+
+def _own_channels(census: Sequence[Headcount]) -> list[ChannelScope]:
+    return list(dict.fromkeys(count.channel for count in census if is_own(count.channel)))
 
 
 async def approve_selected(workspace: WebContext, request: web.Request) -> web.Response:
