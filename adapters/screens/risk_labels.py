@@ -75,10 +75,14 @@ def meaning_of(risk: RiskClass) -> str:
 
 
 def consequence_of(turn: Turn) -> str:
-    """What approving the command brings about, "" for what is undone by another change."""
+    """What approving the command brings about, "" where that is not known or another change undoes it.
+
+    Where the programs of plugins and tool servers run is not known.
+    """
     if turn.call.name == "delete_file":
         return "The file stays in the trash for 30 days."
-    return next((CONSEQUENCES[risk] for risk in turn.risks if risk in CONSEQUENCES), "")
+    known = (risk for risk in turn.risks if risk in CONSEQUENCES and not (turn.source and risk == "execute"))
+    return next((CONSEQUENCES[risk] for risk in known), "")
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:

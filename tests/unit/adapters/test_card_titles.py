@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.screens.cards import turn_card
-from adapters.screens.message.card_titles import VERBS, title_of
+from adapters.screens.message.card_titles import VERBS, title_of, title_of_command
 from agent_core.model.command import Arguments, CommandCall, Preview
 from agent_core.testing.examples import a_turn, an_agent
 from docs.reference.generate import every_command
@@ -49,3 +49,12 @@ def test_what_the_model_chose_stands_in_quotation_marks_on_a_card_in_chat() -> N
     turn = replace(turn, proposal=replace(turn.proposal, call=call, preview=CHANGED))
     assert turn_card(agent, turn).action == "Ada wants to change “a.md' ∙ approved by @ben '” (+4 −1)"
     assert turn_card(agent, replace(turn, state="withdrawn")).action.startswith("Ada · Change “a.md' ")
+
+
+def test_only_words_of_the_model_are_prose_and_only_a_line_of_a_shell_is_code() -> None:
+    titles = {name: title_of_command(name, "x", is_ours=True) for name in ("send_tweet", "execute_shell", "read_file")}
+    assert {name: (each.is_prose, each.is_code) for name, each in titles.items()} == {
+        "send_tweet": (True, False),
+        "execute_shell": (False, True),
+        "read_file": (False, False),
+    }

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.discord.outbound.draw import COLOURS, RISK_COLOURS
 from adapters.screens.cards import summary_text, turn_card
-from adapters.screens.risk_labels import LABELS, labels_of, risk_text
+from adapters.screens.risk_labels import LABELS, consequence_of, labels_of, risk_text
 from adapters.screens.visible_text import visible
 from adapters.slack.outbound.blocks import texts_in
 from adapters.terminal.render import LEVELS, Look, card_text
@@ -76,3 +76,20 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     assert str(card_text(AGENT, turn, Look())).splitlines()[-1] == "▲ execute + ◆ publish + ■ spend + network"
     coloured = as_ansi(card_text(AGENT, turn, Look(colour=True))).splitlines()[-1]
     assert coloured.startswith("\x1b[1;33m▲ execute\x1b[0m + \x1b[1;34m◆ publish\x1b[0m + \x1b[1;35m■ spend\x1b[0m")
+
+
+@pytest.mark.parametrize(("command", "risks", "source", "told"), [
+    ("execute_shell", ("execute",), "", "Runs a program in the sandbox, on this agent's files."),
+    ("run", ("execute",), "server 1.0", ""),
+    ("send_tweet", ("publish",), "", "Leaves the team at once. Signoff cannot take it back."),
+    ("post", ("network", "publish"), "server 1.0", "Leaves the team at once. Signoff cannot take it back."),
+    ("delete_file", ("delete",), "", "The file stays in the trash for 30 days."),
+    ("memory_forget", ("delete",), "", ""),
+    ("write_to_file", ("write",), "", ""),
+])  # fmt: skip
+def test_a_card_says_what_an_approval_brings_about(
+    command: str, risks: tuple[RiskClass, ...], source: str, told: str
+) -> None:
+    turn = a_turn(AGENT, risks=risks, source=source)
+    proposal = replace(turn.proposal, call=replace(turn.call, name=command))
+    assert consequence_of(replace(turn, proposal=proposal)) == told

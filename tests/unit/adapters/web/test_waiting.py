@@ -332,3 +332,24 @@ async def test_the_list_names_what_runs_under_a_lease_and_revokes_it_for_who_may
     async with ana.session.post(f"{base}{ana.path}/press", data=fields) as answer:
         assert (str(answer.url), "Under Approve" in await answer.text()) == (f"{base}/", False)
     assert "@ana revoked @ana’s ×5." in await ana.page()
+
+
+async def test_below_the_open_card_stands_what_came_before_and_a_failure_says_why(
+    ana: PageChat, model: ScriptedModel, tmp_path: Path
+) -> None:
+    card = await asking(ana, model, "Ada")
+    page = await listed(ana)
+    assert "Before this" not in page
+    assert f'href="{ana.path}#{card.turn}">Open thread' in page
+    model.say(reply_text("read_file", {"filename": "Ada.md"}))
+    await card.press("Approve")
+    asks = await ana.asks("read_file")
+    before = text_of((await listed(ana)).partition('<section id="past"')[2].partition("</section>")[0])
+    assert "Write Ada.md +1" in before
+    assert "@ana, " in before
+    next(tmp_path.rglob("Ada.md")).unlink()
+    where = {"button": asks.button("approve"), "to": "/"}
+    assert (await ana.send("press", where))[0] == 200
+    await ana.until(lambda page: "There is no file" in text_of(page))
+    told = text_of((await listed(ana)).partition('id="outcomes"')[2].partition("</div>\n</div>")[0])
+    assert "Failed · Ada: Read Ada.md · There is no file Ada.md." in " ".join(told.split())
