@@ -278,7 +278,7 @@ PROMISES: dict[str, str] = {
     "files:harmless": "A file is shown without running or loading anything, whatever it contains.",
     "files:versions": "A file's page lists turns that changed it, with diffs, who added it, and what others changed.",
     "files:zip": "All files of an agent come as one zip, made while it is sent, under names every system can unpack.",
-    "page:outcomes": "The list of what waits says what came of the commands that the person approved there.",
+    "page:outcomes": "The list of what waits says what came of the command on which the person decided last.",
     "page:finished-since": "Below the list stand agents that run, and those that ended since this browser was there.",
     "page:stop-all": "Stop all stops what works and pauses schedules on the page's channels; for full members.",
     "page:finished": "The page tells an agent's owner that it is done, by a notification where they asked for it.",
