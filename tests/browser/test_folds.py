@@ -145,7 +145,7 @@ async def test_a_folded_entry_is_reached_by_keys_and_by_a_link_to_one_of_its_tur
     await expect(run.locator("summary").first).to_be_focused()
     await ana.page.keyboard.press("Enter")
     await ana.page.keyboard.press("j")
-    await expect(run.locator("article").first).to_be_focused()
+    await expect(run.locator("article summary").first).to_be_focused()
     await ana.page.keyboard.press("k")
     await expect(run.locator("summary").first).to_be_focused()
     third = run.locator("article").nth(2)
