@@ -258,7 +258,7 @@ async def test_a_row_is_a_link_without_scripts_and_the_way_back_leads_to_the_lis
     await expect(plain.get_by_role("article", name="Ada ")).to_be_visible()
     await expect(plain.locator("#outcomes")).to_contain_text("Bob: Write Bob.md +1")
     if screen and screen["width"] < 1000:
-        await plain.locator("#back a").click()
+        await plain.locator("#back a").first.click()
     await plain.get_by_role("button", name="Stop all…").click()
     await plain.get_by_role("button", name=re.compile(r"^Stop \d agents?$")).click()
     await expect(plain.locator("#told")).to_contain_text("2 agents stopped.")
