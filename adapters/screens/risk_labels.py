@@ -79,7 +79,7 @@ def consequence_of(turn: Turn) -> str:
 
     Where the programs of plugins and tool servers run is not known.
     """
-    if turn.call.name == "delete_file":
+    if turn.call.name == "delete_file" and not turn.source:
         return "The file stays in the trash for 30 days."
     known = (risk for risk in turn.risks if risk in CONSEQUENCES and not (turn.source and risk == "execute"))
     return next((CONSEQUENCES[risk] for risk in known), "")

@@ -150,10 +150,6 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     return response
 
 
-def _own_channels(census: Sequence[Headcount]) -> list[ChannelScope]:
-    return list(dict.fromkeys(count.channel for count in census if is_own(count.channel)))
-
-
 async def approve_selected(workspace: WebContext, request: web.Request) -> web.Response:
     """Approve each selected proposal by a call and a hash of its own, and tell what became of each."""
     form = await form_of(request)
@@ -178,6 +174,10 @@ async def answer_stop_all(workspace: WebContext, request: web.Request) -> web.Re
 async def redirect_home(_request: web.Request) -> web.StreamResponse:
     """Answer a GET of the address to which a selection is sent."""
     return redirect_to("/")
+
+
+def _own_channels(census: Sequence[Headcount]) -> list[ChannelScope]:
+    return list(dict.fromkeys(count.channel for count in census if is_own(count.channel)))
 
 
 async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> Receipt:

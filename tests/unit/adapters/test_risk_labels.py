@@ -84,6 +84,7 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     ("send_tweet", ("publish",), "", "Leaves the team at once. Signoff cannot take it back."),
     ("post", ("network", "publish"), "server 1.0", "Leaves the team at once. Signoff cannot take it back."),
     ("delete_file", ("delete",), "", "The file stays in the trash for 30 days."),
+    ("delete_file", ("delete",), "server 1.0", ""),
     ("memory_forget", ("delete",), "", ""),
     ("write_to_file", ("write",), "", ""),
 ])  # fmt: skip

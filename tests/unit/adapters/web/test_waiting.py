@@ -358,3 +358,13 @@ async def test_below_the_open_card_stands_what_came_before_and_a_failure_says_wh
     await ana.until(lambda page: "There is no file" in text_of(page))
     told = text_of((await listed(ana)).partition('id="outcomes"')[2].partition("</div>\n</div>")[0])
     assert "Failed · Ada: Read Ada.md · There is no file Ada.md." in " ".join(told.split())
+
+
+@pytest.mark.parametrize("dry", [False, True])
+async def test_a_card_of_a_dry_run_claims_nothing_of_what_is_only_simulated(
+    ana: PageChat, model: ScriptedModel, dry: bool
+) -> None:
+    await ana.new_agent("Ada", "tidies", "Delete a file", dry=dry)
+    assert (await ana.upload("add-file", "Ada.md", b"one"))[0] == 200
+    model.say(reply_text("delete_file", {"filename": "Ada.md"}))
+    assert ("The file stays in the trash for 30 days." in (await ana.asks("delete_file")).text) is not dry
