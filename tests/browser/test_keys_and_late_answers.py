@@ -7,7 +7,7 @@ from playwright.async_api import Route, expect
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat
-from tests.browser.test_keys import SETTLED, card, press
+from tests.browser.test_keys import SETTLED, card, press, row, waiting
 from tests.browser.two_people import asking, decide, expect_nothing_done, hint, press_when_lost, start_one_turn
 from tests.scenario.chat import writing
 
@@ -122,6 +122,24 @@ async def test_a_page_that_comes_late_does_not_take_a_new_name_back(ana: Browser
         released.set()
     await other.page.reload()
     await expect(other.page.get_by_label("You are")).to_have_value("anna")
+
+
+async def test_a_page_that_was_asked_for_before_a_row_was_opened_does_not_take_the_card_back(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    await expect(card(ana, "Ada")).to_be_focused()
+    released = await hold_answers(ana, "**/?open=*")
+    await ana.page.evaluate("window.drawn = 0; document.addEventListener('htmx:afterRequest', () => window.drawn++)")
+    async with ana.page.expect_request("**/?open=*"):
+        await row(ana, "Bob").click()
+    await ana.page.evaluate("void refresh()")  # htmx sends it after the row's, with the address of before
+    released.set()
+    await ana.page.wait_for_function("() => window.drawn >= 2")
+    await expect(card(ana, "Bob")).to_be_focused()
+    await expect(row(ana, "Bob")).to_have_attribute("aria-current", "true")
+    await ana.page.unroute_all(behavior="wait")
 
 
 async def test_the_focus_goes_to_the_entry_that_took_the_card_in_before_the_answer_came(

@@ -133,6 +133,7 @@ let isOut = false;  // whether the session has ended
 
 const present = () => document.getElementById("present");
 const openCard = () => document.querySelector("#thread > article:last-of-type");
+const address = () => document.querySelector("[data-refresh]")?.dataset.refresh ?? location.pathname + location.search;
 
 /** Whether the person changed a field since the server drew it. */
 function isChanged(field) {
@@ -194,13 +195,12 @@ function say(sentence) {
 
 /** Fetch this page again. htmx keeps one further call until the answer is there. */
 function refresh() {
-  const home = document.querySelector("[data-refresh]")?.dataset.refresh ?? location.pathname + location.search;
-  return htmx.ajax("GET", home, { target: "#page", swap: "morph:innerHTML show:none" }).catch(() => {});  // the stream comes back
+  return htmx.ajax("GET", address(), { target: "#page", swap: "morph:innerHTML show:none" }).catch(() => {});  // the stream comes back
 }
 
-/** Draw a page that was fetched, unless it is another one, or from before a form that was answered since. */
+/** Draw a page that was fetched, unless it is another one, or from before a form was answered or a row was opened since. */
 function takePage(detail, request, { status, responseURL }) {
-  const isRow = request.elt.matches("a, .below"), isStale = request.answered !== answered && !isRow;
+  const isRow = request.elt.matches("a, .below"), isStale = !isRow && (request.answered !== answered || request.path !== address());
   detail.shouldSwap &&= !isStale && (isRow || new URL(responseURL).pathname === location.pathname);
   const wasOut = isOut;
   isOut = new URL(responseURL).pathname === "/enter";
