@@ -339,9 +339,9 @@ def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Bu
             return (*question_buttons(turn), Button("stop", agent.id), *revoke)
         case "interrupted":
             return (
-                *(() if turn.needs_two else (Button("run again", turn.id, shown=shown),)),
                 Button("it ran", turn.id, shown=shown),
                 Button("skip", turn.id, shown=shown),
+                *(() if turn.needs_two else (Button("run again", turn.id, shown=shown),)),
                 Button("stop", agent.id),
             )
         case "done" if turn.number == agent.turns:

@@ -30,10 +30,6 @@ class RiskLabel:
         return self.level == "neutral"
 
     @property
-    def signed(self) -> str:
-        return f"{self.sign} {self.word}".strip()
-
-    @property
     def text(self) -> str:
         return f"{self.emoji} {self.word}".strip()
 
@@ -61,28 +57,26 @@ MEANINGS: dict[RiskClass, str] = {
 }
 
 
-# What an approval of one such command brings about, where that reaches further than the agent's own files.
+# What an approval of one such command brings about; the first that applies.
 CONSEQUENCES: dict[RiskClass, str] = {
-    "execute": "Runs a program in the sandbox, on this agent's files.",
     "publish": "Leaves the team at once. Signoff cannot take it back.",
     "spend": "Costs extra.",
+    "execute": "Runs a program in the sandbox, on this agent's files.",
+    "network": "Fetches from the internet.",
+    "write": "Changes only this agent's own files and memory.",
 }
-
-
-def meaning_of(risk: RiskClass) -> str:
-    """What a command of the class can do, in a few words."""
-    return MEANINGS[risk]
+FOREIGN = ("publish", "spend")  # what the classes of a plugin's or a tool server's command tell for certain
 
 
 def consequence_of(turn: Turn) -> str:
-    """What approving the command brings about, "" where that is not known or another change undoes it.
+    """What approving the command brings about, "" where that is not known.
 
-    Where the programs of plugins and tool servers run is not known.
+    What the commands of plugins and tool servers reach is not known.
     """
     if turn.call.name == "delete_file" and not turn.source:
         return "The file stays in the trash for 30 days."
-    known = (risk for risk in turn.risks if risk in CONSEQUENCES and not (turn.source and risk == "execute"))
-    return next((CONSEQUENCES[risk] for risk in known), "")
+    known = FOREIGN if turn.source else CONSEQUENCES
+    return next((CONSEQUENCES[risk] for risk in known if risk in turn.risks), "")
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:

@@ -204,7 +204,7 @@ def _outcome(card: Card, look: Look) -> list[Text]:
 
 def _footer(card: Card, lease: str) -> Text:
     """The risk classes with their colours and signs, then cost and lease."""
-    risks = Text(" + ").join(Text(label.signed, LEVELS[label.level]) for label in card.risks)
+    risks = Text(" + ").join(Text(f"{label.sign} {label.word}".strip(), LEVELS[label.level]) for label in card.risks)
     return risks + Text("".join(f" · {part}" for part in (*card.footer, lease) if part), "dim")
 
 

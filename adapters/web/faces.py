@@ -1,22 +1,27 @@
-"""The generated avatars of agents and people: the first letter of a name, on one of twelve hues."""
+"""The generated avatars of agents and people: the initials of a name, in one of twelve looks."""
 
 import zlib
 from dataclasses import dataclass
 
 import regex
 
-HUES = 12
+LOOKS = 12
+INITIALS = regex.compile(r"(?<![\p{L}\p{N}\p{M}])[\p{L}\p{N}]\p{M}*")
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """An avatar. `hue`: the number of a class in `tokens.css`."""
+    """An avatar. `look`: the number of a class in `tokens.css`."""
 
-    letter: str
-    hue: int
+    letters: str
+    look: int
 
 
 def face_of(name: str, key: str) -> Face:
-    """The avatar of who has this name. `key` decides the hue, and stays the same through a change of name."""
-    first = regex.search(r"[\p{L}\p{N}]\p{M}*", name)
-    return Face(first[0].upper() if first else "?", zlib.crc32(key.encode()) % HUES)
+    """The avatar of who has this name. `key` decides the look, and stays the same through a change of name.
+
+    Of two words both begin the avatar, where letters stand by themselves: not in scripts that join them.
+    """
+    initials = [each.upper() for each in INITIALS.findall(name)] or ["?"]
+    number = 2 if all(each != each.lower() for each in initials[:2]) else 1
+    return Face("".join(initials[:number]), zlib.crc32(key.encode()) % LOOKS)

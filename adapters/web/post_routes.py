@@ -254,9 +254,12 @@ class PostRoutes:
         return redirect_to_parent(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
+        """Set or remove the agent's budget; by *Raise and resume* it also goes on."""
         form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.agent_settings.set_budget(agent_id_of(request), dollars(form.get("budget", "")), origin)
-        return redirect_to_parent(request)
+        if form.get("then") == "resume":
+            await self.workspace.service.lifecycle.resume(agent_id_of(request), origin)
+        return _redirect_back(form, request)
 
     async def archive(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)

@@ -13,7 +13,7 @@ from adapters.screens.buttons import Button
 from adapters.screens.durations import span_text
 from adapters.screens.message.card_titles import title_of_command
 from adapters.screens.question_form import question_form
-from adapters.screens.risk_labels import consequence_of, meaning_of
+from adapters.screens.risk_labels import MEANINGS, consequence_of
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import StateParts, cut_parts, decided_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
@@ -159,7 +159,6 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     head_and_tail,
     first_line,
     consequence_of,
-    meaning_of,
     group_entries,
     last_decided,
     channel_path,
@@ -200,7 +199,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(SAY_LABELS=SAY_LABELS)
+    environment.globals.update(SAY_LABELS=SAY_LABELS, MEANINGS=MEANINGS)
     environment.globals.update(
         MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
     )

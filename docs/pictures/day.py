@@ -38,6 +38,7 @@ REPORT = """# Energy: two candidates
 
 NXG pays more now, WND has contracts to 2031.
 """
+PAUSES = (0.9, 0.2, 0.5, 0.3)  # minutes until people decide
 OLD = "# Energy: two candidates\n\nCoal producers look cheapest on every measure.\n"
 WEEKLY = """# Week 48
 
@@ -45,6 +46,10 @@ WEEKLY = """# Week 48
 - **Returns** 9, all of one batch
 - **Open** the invoice of Halden
 """
+REACHED = (
+    "The budget is reached: $1.99 of $2.00 is spent and the next call may cost $0.013. "
+    "Raise the budget with !budget N, then Resume."
+)
 Values = list[Agent | Turn | Note | Notice | AuditEntry]
 
 
@@ -67,7 +72,10 @@ class Story:
             agent_id=self.agent.id,
             channel=self.agent.channel,
             number=self.number,
-            proposal=Proposal(thoughts=Thoughts(text=said, criticism=doubt), call=CommandCall(command, arguments)),
+            proposal=Proposal(
+                thoughts=Thoughts(text=said, plan=f"- {self.agent.goals[0]}", criticism=doubt),
+                call=CommandCall(command, arguments),
+            ),
             risks=(RISKS.get(command, "read"),),
             finishes=command == "task_complete",
             usage=Usage(prompt=900, completion=60, cost=COST),
@@ -77,7 +85,7 @@ class Story:
     def did(self, command: str, arguments: Mapping[str, object], said: str, result: str, by: Actor = ANA) -> None:
         """A turn that people approved and that is done."""
         turn = self.proposes(command, arguments, said)
-        self.minutes -= 0.6
+        self.minutes -= PAUSES[self.number % len(PAUSES)]
         running = turn.decide(Approve(), by=by, at=self.at()).start(self.at())
         ran = AuditEntry.of_run(self.agent, running, self.at())
         self.minutes -= 0.1
@@ -96,8 +104,10 @@ class Story:
     def ends(self, status: AgentStatus, *more: Turn | Notice | Note) -> Values:
         """The agent as it is now, before what it did, which `more` ends."""
         since = more[-1].proposed_at if more and isinstance(more[-1], Turn) else self.at()
-        spent = replace(self.agent.budget, spent=self.number * COST)
-        return [replace(self.agent, status=status, turns=self.number, since=since, budget=spent), *self.values, *more]
+        turns = [each for each in (*self.values, *more) if isinstance(each, Turn)]
+        made = turns[0].proposed_at - timedelta(minutes=0.7) if turns else self.agent.created_at
+        paid = self.agent.pay({"chat": sum((turn.usage for turn in turns), Usage())})
+        return [replace(paid, status=status, turns=self.number, since=since, created_at=made), *self.values, *more]
 
     def at(self) -> datetime:
         """When the next step is."""
@@ -191,7 +201,7 @@ def _stopped(now: datetime) -> Values:
 def _paused(now: datetime) -> Values:
     story = Story(agent_named("Inbox-Digest", "support", "sums the inbox up", "Sum up today's inbox", now), now, 95)
     story.did("read_file", {"filename": "inbox.txt"}, "I read it.", "61 messages", MIA)
-    return story.ends(Paused("The budget of $0.50 is reached. Raise it and resume, or stop."))
+    return story.ends(Paused(REACHED))
 
 
 def _asking(now: datetime) -> Sequence[Values]:

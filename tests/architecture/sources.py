@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("bot", "adapters", "agent_core")
-SLOW = "pytest.mark.slow"
+SLOW, IN_A_BROWSER = "pytest.mark.slow", "IN_A_BROWSER"  # tests/browser/browsing.py: the latter stands for the first
 FOLDERS = (*SHIPPED, "tests", "benchmarks", "examples", "docs", ".ci")
 
 
@@ -56,7 +56,8 @@ def without_slow_tests(source: Source) -> Source:
 
 
 def _marks_module_slow(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node) and SLOW in ast.unparse(node.value)
+    is_slow = isinstance(node, ast.Assign) and any(mark in ast.unparse(node.value) for mark in (SLOW, IN_A_BROWSER))
+    return is_slow and "pytestmark" in ast.unparse(node)
 
 
 def _quick(node: ast.AST) -> Iterator[ast.AST]:

@@ -1,16 +1,25 @@
 """The Chat of somebody at a real browser; buttons are found by role and label, as a screen reader finds them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Locator, Page, ViewportSize, expect
 
 from agent_core.text.reply_meaning import meaning_of
 from tests.patience import PATIENCE_SECONDS
 
 FAST_CLOCK = "{ const now = performance.now.bind(performance); performance.now = () => 1000 * now(); }"
+
+IN_A_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 expect.set_options(timeout=1000 * PATIENCE_SECONDS)
 
@@ -33,6 +42,19 @@ async def press_settled(control: Locator) -> None:
     """Press a button once it takes clicks: one that has just come or moved, and decides, ignores them."""
     await control.page.wait_for_function(IS_SETTLED, arg=await control.element_handle())
     await control.click()
+
+
+async def open_menu(page: Page) -> None:
+    """Open the navigation, which a narrow screen hides behind a button."""
+    menu = page.get_by_role("button", name="Menu")
+    if await menu.is_visible():
+        await menu.click()
+
+
+async def open_settings(page: Page) -> None:
+    """Open the sheet with the name, the settings and the way out."""
+    await open_menu(page)
+    await page.get_by_role("button", name="settings, sign out").click()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +112,10 @@ class BrowserChat:
         await expect(self.page.get_by_label("You are")).to_have_value(name)
 
     async def open_settings(self) -> None:
-        """Open the sheet with the name, the settings and the way out."""
-        await self.open_menu()
-        await self.page.get_by_role("button", name="settings, sign out").click()
+        await open_settings(self.page)
 
     async def open_menu(self) -> None:
-        """Open the navigation, which a narrow screen hides behind a button."""
-        menu = self.page.get_by_role("button", name="Menu")
-        if await menu.is_visible():
-            await menu.click()
+        await open_menu(self.page)
 
     async def new_agent(self, name: str, role: str, *goals: str) -> None:
         """Fill in the form of a new agent."""
@@ -152,3 +169,15 @@ class BrowserChat:
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
+
+
+def ana_on(screens: Sequence[ViewportSize], ids: Sequence[str]) -> Any:
+    """A fixture: Ana's page, on each of these screens in turn."""
+
+    @pytest_asyncio.fixture(loop_scope="session", params=screens, ids=ids)
+    async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> BrowserChat:
+        chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
+        await chat.call_me("ana")
+        return chat
+
+    return ana

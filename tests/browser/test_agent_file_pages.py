@@ -12,14 +12,10 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, FilePayload, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context, open_tab
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context, open_tab
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 TEXT = """# A plan
 

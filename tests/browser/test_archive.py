@@ -1,30 +1,19 @@
 """Archived agents on the page: out of the navigation, behind a filter, and back."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context, open_tab
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, ana_on, open_tab
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 ARABIC = "محفوظات الفريق"
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
-async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
-    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
-    await chat.call_me("ana")
-    yield chat
+ana = ana_on(SCREENS, ["desk", "phone"])
 
 
 async def require_accessible(page: Page) -> None:

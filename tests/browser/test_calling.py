@@ -7,14 +7,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context
 from tests.scenario.chat import adding, writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 # The system that shows notifications is outside the browser: what the page hands over to it is recorded.
 RECORD = """{
     window.notified = [];

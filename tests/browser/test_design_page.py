@@ -11,13 +11,9 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, ViewportSize
 
 from docs.pictures.design import serving_design
-from tests.browser.browsing import open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 TOO_WIDE = """cards => cards.filter(card => card.scrollWidth > card.clientWidth + 1 || card.clientHeight < 24).length"""
 
 

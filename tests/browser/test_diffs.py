@@ -16,15 +16,11 @@ from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.text.diffs import diff_of
-from tests.browser.browsing import open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context
 from tests.scenario.served import served
 from tests.tables import make_tables
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 CODE = 'import os\n\n\ndef tax(of):\n    # rounded\n    return round(of * 0.2, "2")\n\n\nlast = 1\n'
 TABLE = "# Rates\n\n| a | b |\n|---|---|\n| 1 | ![x](https://x.example/y.png) |\n"
 CHANGES = {

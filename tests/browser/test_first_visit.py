@@ -11,14 +11,10 @@ from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.commands import link_file
-from tests.browser.browsing import BrowserChat, open_context, open_tab
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context, open_tab
 from tests.scenario.served import served
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 PHONE, DESK = ViewportSize(width=360, height=740), ViewportSize(width=1280, height=800)
 TUTORIAL = (
     'Write "Stand-up at 9:30" to notes.md',

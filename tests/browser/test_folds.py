@@ -1,30 +1,20 @@
 """A finished turn is one line after the next decision, and whole again by a click or for who wants it so."""
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, ViewportSize, expect
+from playwright.async_api import ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, ana_on
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
-async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
-    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
-    await chat.call_me("ana")
-    yield chat
+ana = ana_on(SCREENS, ["desk", "phone"])
 
 
 @pytest.mark.proves("page:folds")
@@ -71,8 +61,8 @@ async def test_a_link_to_a_folded_turn_opens_it_and_a_browser_may_keep_all_open(
     await expect(first.locator(".result")).to_be_visible()
     await ana.page.goto(ana.page.url.partition("#")[0])
     await expect(first.locator(".result")).to_be_hidden()
-    await ana.page.keyboard.press("?")
-    await ana.page.get_by_label("Keep finished turns open in this browser").check()
+    await ana.open_settings()
+    await ana.page.get_by_label("Keep finished turns open").check()
     await expect(first.locator(".result")).to_be_visible()
     await ana.page.reload()
     await expect(first.locator(".result")).to_be_visible()

@@ -5,14 +5,10 @@ import pytest_asyncio
 from playwright.async_api import BrowserContext, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -22,15 +22,11 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import ANA, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import open_context, open_tab
+from tests.browser.browsing import IN_A_BROWSER, open_context, open_settings, open_tab
 from tests.scenario.served import served
 from tests.tables import make_tables
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 CHANNEL = "/c/web/local/general"
 WAITS = (timedelta(seconds=3), timedelta(minutes=4), timedelta(hours=2), timedelta(days=3))
@@ -115,7 +111,7 @@ async def test_a_theme_changes_the_page_at_once_and_stays_against_the_systems(
     system = "light" if theme == "Dark" else "dark"
     page = await (await open_context(browser, viewport=screen, color_scheme=system)).new_page()
     await page.goto(f"{base}{CHANNEL}/a/{agent.id}")
-    await page.keyboard.press("?")
+    await open_settings(page)
     await page.get_by_role("radio", name=theme).check()
     assert await page.evaluate(PAPER) == paper
     await passes(page)
@@ -123,7 +119,7 @@ async def test_a_theme_changes_the_page_at_once_and_stays_against_the_systems(
         await page.goto(url)
         assert await page.evaluate(PAPER) == paper
         await passes(page)
-    await page.keyboard.press("?")
+    await open_settings(page)
     await expect(page.get_by_role("radio", name=theme)).to_be_checked()
     await page.get_by_role("radio", name="As the system").check()
     assert await page.evaluate(PAPER) == (LIGHT if system == "light" else DARK)

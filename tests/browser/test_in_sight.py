@@ -8,15 +8,11 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 DESK, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)
 LONG = "\n".join(f"line {number} of a report that takes more than one screen" for number in range(200))
 IS_IN_SIGHT = """selector => {

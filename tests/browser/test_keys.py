@@ -8,14 +8,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 LONG = "\n".join(f"line {number} of a report that takes more than one screen" for number in range(200))
 # Presses the key once more as soon as another card has the focus.
 AGAIN_ON_FOCUS = """() => {

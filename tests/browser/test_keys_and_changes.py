@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat
 from tests.browser.test_keys import SETTLED, card, open_card, pick, press, row, waiting
 from tests.browser.two_people import (
     TEXT_IS_OVER,
@@ -27,11 +27,7 @@ from tests.scenario.chat import writing
 from tests.scenario.served import served
 from tests.scenario.tools import ModelOfEach, Tools
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 # Presses a key as soon as the focus moves to another card.
 PRESS_ON_FOCUS = """key => document.addEventListener("focusin", event => {
     event.target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));

@@ -2,20 +2,15 @@
 
 import asyncio
 
-import pytest
 from playwright.async_api import Route, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat
 from tests.browser.test_keys import SETTLED, card, press, row, waiting
 from tests.browser.two_people import asking, decide, expect_nothing_done, hint, press_when_lost, start_one_turn
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 
 
 async def hold_answers(chat: BrowserChat, path: str) -> asyncio.Event:

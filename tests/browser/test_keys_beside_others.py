@@ -4,16 +4,12 @@ import pytest
 from playwright.async_api import expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat
 from tests.browser.test_keys import SETTLED, card, pick, press, row, waiting
 from tests.browser.two_people import TEXT_IS_OVER, decide, expect_nothing_done, press_when_lost, start_one_turn
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 
 
 async def look_at_ada(ana: BrowserChat, model: ScriptedModel, sent: list[str]) -> None:

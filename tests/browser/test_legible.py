@@ -17,15 +17,11 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import ANA, a_note, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context
 from tests.scenario.served import served
 from tests.tables import make_tables
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 DIFF = "@@ -1,2 +1,2 @@\n-Roses are red\n+Roses are blue\n the end"
 FILES = {

@@ -1,23 +1,17 @@
 """The list of all agents that need approval: people decide there, one after another, without leaving it."""
 
 import re
-from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import pytest
-import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Locator, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserCard, BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserCard, BrowserChat, ana_on, open_context
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 UNREAD = "What this does was not on the screen yet. Read it, then press again."
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 
@@ -32,11 +26,7 @@ BLIND = """() => {
 }"""
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
-async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
-    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
-    await chat.call_me("ana")
-    yield chat
+ana = ana_on(SCREENS, ["desk", "phone"])
 
 
 async def ask(chat: BrowserChat, model: ScriptedModel, *names: str) -> None:
@@ -98,7 +88,7 @@ async def test_one_decision_after_another_without_leaving_the_list(ana: BrowserC
     await (await card(ana, "Cy")).press("Approve ×3")
     await expect(ana.page.get_by_text("You’re all caught up.")).to_be_visible()
     assert urlsplit(ana.page.url).path == "/"
-    await expect(ana.page.locator("#outcomes")).to_contain_text("Cy: Write Cy.md +1 · done")
+    await expect(ana.page.locator("#outcomes")).to_contain_text("Done · Cy: Write Cy.md +1")
     await ana.page.locator("#outcomes").get_by_role("link", name="Open").click()
     await expect(ana.page.get_by_role("heading", name="Cy", level=1)).to_be_visible()
 

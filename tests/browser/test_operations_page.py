@@ -18,16 +18,12 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context, open_settings
 from tests.browser.test_glance_page import passes
 from tests.scenario.served import served
 from tests.tables import make_tables
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=390, height=844)]
 WORD = "Donaudampfschifffahrtsgesellschaft"
 
@@ -60,7 +56,7 @@ async def test_operations_is_found_fits_the_screen_and_passes_axe(
 ) -> None:
     page = await (await open_context(browser, viewport=screen, color_scheme=scheme)).new_page()
     await page.goto(f"{base}/c/web/local/general")
-    await page.keyboard.press("?")
+    await open_settings(page)
     await page.get_by_role("link", name="Operations").click()
     await expect(page.get_by_role("heading", name="Operations")).to_be_visible()
     await expect(page.get_by_role("img", name="Spend of each of the last 30 days")).to_be_visible()

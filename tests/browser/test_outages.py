@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, Route, expect
 from adapters.screens.ui_text import AWAY
 from adapters.web.fault_page import BACK
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat
 from tests.e2e.process import free_port, program
 from tests.scenario.chat import writing
 from tests.scenario.served import served
@@ -21,11 +21,7 @@ from tests.standins.interrupted import DatabaseSwitch
 
 NOTICED_MS = 6000  # promised are 3 seconds; the machine is shared with other tests
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture

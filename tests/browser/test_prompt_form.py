@@ -9,16 +9,12 @@ from playwright.async_api import Browser, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
-from tests.browser.browsing import open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context
 from tests.browser.test_glance_page import CHANNEL, SCREENS, passes
 from tests.scenario.served import served
 from tests.unit.adapters.web.test_prompt_page import TeaServer
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest_asyncio.fixture(loop_scope="session")

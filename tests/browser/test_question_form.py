@@ -8,17 +8,13 @@ import pytest_asyncio
 from playwright.async_api import Browser, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context
 from tests.browser.test_glance_page import SCREENS, passes
 from tests.scenario.page import PageChat
 from tests.scenario.surfaces import opened
 from tests.scenario.test_tool_server_story import DONE, serving
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -2,19 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context, open_tab
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context, open_tab
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 MOST_STOPS = 60
 
 

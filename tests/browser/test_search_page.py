@@ -1,30 +1,20 @@
 """Search in a real browser: by the key, by the box in the navigation, and to the very turn."""
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, ViewportSize, expect
+from playwright.async_api import ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, ana_on
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 TEXTS = ("Der Preis an der Straße", "هذا تقرير عن السوق والأسعار", "third")
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
-async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
-    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
-    await chat.call_me("ana")
-    yield chat
+ana = ana_on(SCREENS, ["desk", "phone"])
 
 
 async def three_turns(chat: BrowserChat, model: ScriptedModel) -> None:

@@ -1,13 +1,10 @@
 """The page keeps the end of a thread in view, above the reply box, on a desk and on a phone."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context, open_tab
+from tests.browser.browsing import BrowserChat, ana_on, open_tab
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 
@@ -25,11 +22,7 @@ IS_STILL = """() => {
 }"""
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
-async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
-    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
-    await chat.call_me("ana")
-    yield chat
+ana = ana_on(SCREENS, ["desk", "phone"])
 
 
 async def comes_above_the_box(page: Page, selector: str) -> None:

@@ -7,15 +7,11 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context
 from tests.browser.test_needs_approval import ask, card, cards
 from tests.scenario.chat import writing
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_BROWSER
 OUT_OF_SIGHT = """id => {
     const { top, bottom } = document.getElementById(id).getBoundingClientRect();
     return bottom <= 0 || top >= innerHeight;

@@ -339,7 +339,7 @@ async def test_a_template_is_offered_and_fills_in_the_form(tmp_path: Path) -> No
     async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
         ana, general = play.ana.person, play.guild.general
         offered = await ana.autocomplete(general, "agent new", "template", "PRICE")
-        assert offered == [{"name": "Price watch (put the pages in)", "value": "2-price-watch"}]
+        assert offered == [{"name": "Price watch (name the pages)", "value": "2-price-watch"}]
         shown = await ana.slash(general, "agent new", template="2-price-watch")
         assert shown.modal
         await submitted(ana, shown, {})

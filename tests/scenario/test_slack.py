@@ -82,7 +82,7 @@ async def test_a_template_fills_in_the_open_form_even_what_was_typed(office: Off
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         await typed(office, "new")
         form = await office.form(office.ana, "New agent")
-        await office.ana.clicks_in(form, "Price watch (put the pages in)")
+        await office.ana.clicks_in(form, "Price watch (name the pages)")
         filled = await office.changed(office.ana, form)
         await office.ana.clicks_in(filled, "Weekly report from files (upload them first)")
         again = await office.changed(office.ana, filled)

@@ -153,7 +153,7 @@ function openSearch() {
 }
 
 const KEYS = {
-  "j": () => walk(1), "k": () => walk(-1), "/": openSearch, "?": () => document.getElementById("keys").togglePopover(),
+  "j": () => walk(1), "k": () => walk(-1), "/": openSearch, "?": () => document.getElementById("shortcuts").togglePopover(),
   "a": approve, "e": () => press("Edit", "[popovertarget^='edit-']"), "r": () => press("Reject", "[popovertarget^='reject-']"),
   "x": () => press("checkbox", ".pick"),
 };

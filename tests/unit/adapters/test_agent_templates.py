@@ -49,10 +49,10 @@ HINTS = {"google": r"search\w* the web|web search", "download_file": "download",
 def test_with_a_model_five_that_people_need_are_offered() -> None:
     assert labels(load_templates()) == [
         "Weekly report from files (upload them first)",
-        "Price watch (put the pages in)",
-        "Review a repository (put its address in)",
+        "Price watch (name the pages)",
+        "Review a repository (give its address)",
         "Inbox digest (needs a tool server for mail)",
-        "Research with sources (put your question in)",
+        "Research with sources (ask a question)",
     ]
 
 

@@ -199,7 +199,7 @@ def test_a_command_that_may_have_run() -> None:
             "tone": "open",
             "footer": "this step $0.012 · $0.41 of $2.00",
             "outcome": "",
-            "buttons": ["Run again", "It ran", "Skip", "Stop"],
+            "buttons": ["It ran", "Skip", "Run again", "Stop"],
         }
     )
 

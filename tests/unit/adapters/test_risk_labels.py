@@ -38,7 +38,7 @@ def test_every_class_that_stands_out_has_a_sign_an_emoji_and_colours_of_its_own(
         {tuple(LEVELS[label.level]) for label in marked} - {tuple(LEVELS["neutral"])},
     ):
         assert len(marks) == 3
-    assert all(LABELS[risk].text == LABELS[risk].signed == risk for risk in NEUTRAL)
+    assert all(LABELS[risk].text == risk for risk in NEUTRAL)
     assert [*LABELS] == [*RISK_CLASSES]
     assert all(visible(label.emoji + label.sign) == label.emoji + label.sign for label in marked)
 
@@ -86,7 +86,10 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     ("delete_file", ("delete",), "", "The file stays in the trash for 30 days."),
     ("delete_file", ("delete",), "server 1.0", ""),
     ("memory_forget", ("delete",), "", ""),
-    ("write_to_file", ("write",), "", ""),
+    ("write_to_file", ("write",), "", "Changes only this agent's own files and memory."),
+    ("fetch", ("write", "network"), "", "Fetches from the internet."),
+    ("fetch", ("write", "network"), "server 1.0", ""),
+    ("read_file", ("read",), "", ""),
 ])  # fmt: skip
 def test_a_card_says_what_an_approval_brings_about(
     command: str, risks: tuple[RiskClass, ...], source: str, told: str

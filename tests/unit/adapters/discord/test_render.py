@@ -202,7 +202,7 @@ def test_an_interrupted_card_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
     shown = lines(turn_message(AGENT, interrupted))
     assert "It may have run" in shown[0]
-    assert [line.partition("]")[0] for line in shown[-5:]] == ["[Run again", "[It ran", "[Skip", "[Stop", "[Thoughts"]
+    assert [line.partition("]")[0] for line in shown[-5:]] == ["[It ran", "[Skip", "[Run again", "[Stop", "[Thoughts"]
 
 
 def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:

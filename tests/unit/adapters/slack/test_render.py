@@ -427,7 +427,7 @@ report.md · 2 lines|@@ -1 +1 @@
 NXG looks cheapest.|\
 """,
             "turn 7 · write_to_file · write · this step $0.012 · $0.41 of $2.00",
-            "[Run again] [It ran] [Skip] [Stop]",
+            "[It ran] [Skip] [Run again] [Stop]",
         ]
     )
 

@@ -167,12 +167,14 @@ async def test_an_agent_whose_budget_is_reached_offers_to_raise_it_and_then_to_r
             ana.path = answer.url.path
         await ana.sees("Raise the budget with !budget N, then Resume.")
         page = await ana.page()
-        assert f'<a class="button go" href="{ana.path}#limit">Raise the budget</a> <button name="button"' in page
+        assert 'value="1.00"> <button class="go" name="then" value="resume">Raise and resume</button>' in page
         assert 'id="about-budget" open' in page
         _, page = await ana.send("budget", {"budget": "5"})
         assert "paused: The budget was raised. Resume goes on." in text_of(page)
         assert '<button class="go" name="button" value="resume' in page
-        assert "Raise the budget</a>" not in page
+        assert "Raise and resume" not in page
+        await ana.send("budget", {"budget": "6", "then": "resume"})
+        await ana.asks("write_to_file")
 
 
 @pytest.mark.slow

@@ -1,12 +1,22 @@
-"""The faces of people and agents: a letter on a hue."""
+"""The faces of people and agents: initials in a look."""
 
 import pytest
 
-from adapters.web.faces import HUES, face_of
+from adapters.web.faces import LOOKS, face_of
+
+NAMES = [
+    ("ada", "A"),
+    ("Energy-GPT", "EG"),
+    ("the weekly report", "TW"),
+    ("Agent 7", "A"),
+    ("\u202e!بوب علي", "ب"),
+    ("🙂", "?"),
+    ("", "?"),
+]
 
 
-@pytest.mark.parametrize(("name", "letter"), [("ada", "A"), ("\u202e!بوب", "ب"), ("🙂", "?"), ("", "?")])
-def test_a_face_has_the_first_letter_of_a_name_and_the_hue_of_an_id(name: str, letter: str) -> None:
+@pytest.mark.parametrize(("name", "letters"), NAMES)
+def test_a_face_has_the_initials_of_a_name_and_the_look_of_an_id(name: str, letters: str) -> None:
     face = face_of(name, "agent-1")
-    assert face.letter == letter
-    assert face.hue == face_of("other", "agent-1").hue < HUES
+    assert face.letters == letters
+    assert face.look == face_of("other", "agent-1").look < LOOKS

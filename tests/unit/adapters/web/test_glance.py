@@ -81,7 +81,7 @@ async def test_medians_and_spending_are_told_for_an_agent_and_its_channel(tmp_pa
             said = text_of(page)
             assert "7 min median of 3 decisions" in said
             assert "53 min median of 2 decisions" in said
-            assert rows_of(page, "kinds-table") == ["turns 1,000 $0.25"]
+            assert "$0.25 1,000 tokens" in said
 
 
 @pytest.mark.proves("page:glance-sealed")

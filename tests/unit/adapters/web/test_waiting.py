@@ -114,11 +114,11 @@ async def test_the_list_says_what_came_of_what_was_approved_there_to_that_person
     model.say(reply_text("task_complete", {"reason": "Done."}))
     await ana.asks("task_complete")
     told = (await listed(ana)).partition('id="outcomes"')[2].partition("</div>")[0]
-    assert "✓ Ada: Write Ada.md +1 · done Open" in " ".join(text_of(told).split())
+    assert "✓ Done · Ada: Write Ada.md +1 Open" in " ".join(text_of(told).split())
     assert f'href="{ana.path}#' in told
     assert "done" in told
     async with PageChat.opened(base, "ben") as ben:
-        assert "Write Ada.md +1 · done" not in text_of(await listed(ben))
+        assert "Done · Ada" not in text_of(await listed(ben))
 
 
 @pytest.mark.proves("page:finished")
