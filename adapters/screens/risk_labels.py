@@ -61,11 +61,12 @@ MEANINGS: dict[RiskClass, str] = {
 }
 
 
-# What an approval of one such command brings about, where that reaches further than the agent's own files.
-CONSEQUENCES: dict[RiskClass, str] = {
-    "execute": "Runs a program in the sandbox, on this agent's files.",
-    "publish": "Leaves the team at once. Signoff cannot take it back.",
-    "spend": "Costs extra.",
+# What a command brings about, where that reaches further than the agent's own files: one of Signoff, and one of others.
+# Signoff knows neither what those send nor where their programs run.
+CONSEQUENCES: dict[RiskClass, tuple[str, str]] = {
+    "execute": ("Runs a program in the sandbox, on this agent's files.", ""),
+    "publish": ("Leaves the team. Signoff cannot take it back.", "May leave the team. Signoff cannot take it back."),
+    "spend": ("May cost extra.", "May cost extra."),
 }
 
 
@@ -75,14 +76,12 @@ def meaning_of(risk: RiskClass) -> str:
 
 
 def consequence_of(turn: Turn) -> str:
-    """What approving the command brings about, "" where that is not known or another change undoes it.
-
-    Where the programs of plugins and tool servers run is not known.
-    """
-    if turn.call.name == "delete_file" and not turn.source:
-        return "The file stays in the trash for 30 days."
-    known = (risk for risk in turn.risks if risk in CONSEQUENCES and not (turn.source and risk == "execute"))
-    return next((CONSEQUENCES[risk] for risk in known), "")
+    """What the command brings about, "" where that is not known or another change undoes it."""
+    is_own_deletion, shown = turn.call.name == "delete_file" and not turn.source, turn.shown_preview
+    if is_own_deletion and shown and shown.title.rpartition(" · ")[2].startswith("kept in the trash"):
+        return "The file stays in the trash for up to 30 days."
+    known = (CONSEQUENCES.get(risk, ("", ""))[bool(turn.source)] for risk in turn.risks)
+    return next(filter(None, known), "")
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:

@@ -367,4 +367,4 @@ async def test_a_card_of_a_dry_run_claims_nothing_of_what_is_only_simulated(
     await ana.new_agent("Ada", "tidies", "Delete a file", dry=dry)
     assert (await ana.upload("add-file", "Ada.md", b"one"))[0] == 200
     model.say(reply_text("delete_file", {"filename": "Ada.md"}))
-    assert ("The file stays in the trash for 30 days." in (await ana.asks("delete_file")).text) is not dry
+    assert ("The file stays in the trash for up to 30 days." in (await ana.asks("delete_file")).text) is not dry
