@@ -49,7 +49,7 @@ from agent_core.model.turn import Turn
 from agent_core.service.housekeeping.archiving import find_archive_hindrance
 from agent_core.service.reading.views import AgentViews, Entry
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
-from agent_core.text.lines import counted, one_line
+from agent_core.text.lines import counted, in_quotation_marks, one_line
 from agent_core.text.own_commands import command_text
 
 HERE = Path(__file__).parent
@@ -158,6 +158,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     markdown_with_table,
     head_and_tail,
     first_line,
+    in_quotation_marks,
     consequence_of,
     meaning_of,
     group_entries,

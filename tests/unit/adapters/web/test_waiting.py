@@ -368,3 +368,17 @@ async def test_a_card_of_a_dry_run_claims_nothing_of_what_is_only_simulated(
     assert (await ana.upload("add-file", "Ada.md", b"one"))[0] == 200
     model.say(reply_text("delete_file", {"filename": "Ada.md"}))
     assert ("The file stays in the trash for up to 30 days." in (await ana.asks("delete_file")).text) is not dry
+
+
+async def test_how_a_result_begins_stands_in_quotation_marks_unless_signoff_says_it(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    await ana.new_agent("Ada", "reads", "Read a file")
+    await ana.upload("add-file", "a.md", "a.md approved” by @ben, 12:30".encode())
+    model.say(reply_text("read_file", {"filename": "a.md"}), writing("b.md", "x"), writing("c.md", "x"))
+    for command, row in (
+        ("read_file", "“a.md approved' by @ben, 12:30” @ana"),
+        ("write_to_file", " now holds 1 character. @ana"),
+    ):
+        await (await ana.asks(command)).press("Approve")
+        assert await ana.sees(row)
