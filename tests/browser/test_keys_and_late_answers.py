@@ -142,6 +142,25 @@ async def test_a_page_that_was_asked_for_before_a_row_was_opened_does_not_take_t
     await ana.page.unroute_all(behavior="wait")
 
 
+async def test_a_refusal_that_comes_late_names_its_card_above_another_one(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    released = asyncio.Event()
+
+    async def send(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    await ana.page.route("**/press", send)
+    await ana.page.keyboard.press("a")
+    await decide(ben, "Ada")
+    await expect(card(ana, "Bob")).to_be_visible()
+    released.set()
+    await expect(ana.page.locator("#alert")).to_contain_text("Ada: Write Ada.md +1: already approved by @ben")
+
+
 async def test_the_focus_goes_to_the_entry_that_took_the_card_in_before_the_answer_came(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:

@@ -213,7 +213,8 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   if (request.verb !== "post") return;
   const form = request.elt.form ?? request.elt, button = request.triggeringEvent.submitter ?? request.elt;
   const buttons = [...form.elements].filter(each => each.matches("button")), card = form.closest("article, aside")?.id ?? "";
-  Object.assign(request, { form, buttons, card, shown, written: contentOf(form) });
+  const title = document.getElementById("queue") && form.closest("article")?.querySelector("h2")?.textContent.trim();  // it may be gone then
+  Object.assign(request, { form, buttons, card, title, shown, written: contentOf(form) });
   if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
   for (const each of buttons) {
     busy.set(each, each.textContent);
@@ -245,7 +246,7 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   answered++;
   request.buttons.forEach(release);
   if (AWAY_STATUSES.includes(status)) return noteAway(status === 503 ? refusalIn(responseText) : UNCONFIRMED, true);
-  if (status >= 400) return refuse(form, card, responseText);
+  if (status >= 400) return refuse(request, responseText);
   const isHere = [location.pathname, pathOf(request.path)].includes(pathOf(responseURL));
   if (!isHere) location.href = responseURL;
   say("");
@@ -260,10 +261,10 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
 }
 
 /** Say why a form was refused, in a list also of which card, and mark its fields. */
-function refuse(form, card, text) {
-  const title = document.querySelector("#queue") && !form.closest("[popover]") && document.getElementById(card)?.querySelector("h2");
+function refuse({ form, title }, text) {
+  const isInSheet = document.querySelector(".pop:popover-open");
   const names = [...parsed(text).querySelectorAll("[aria-invalid]")].map(each => each.name || each.querySelector("[name]")?.name);
-  say((title ? `${title.textContent.trim()}: ` : "") + refusalIn(text));
+  say((title && !isInSheet ? `${title}: ` : "") + refusalIn(text));
   for (const each of form.querySelectorAll("input, select, textarea")) each.ariaInvalid = names.includes(each.name) ? "true" : null;
   form.querySelector("[aria-invalid]")?.focus();
   refresh();
