@@ -370,6 +370,29 @@ async def test_a_card_of_a_dry_run_claims_nothing_of_what_is_only_simulated(
     assert ("The file stays in the trash for up to 30 days." in (await ana.asks("delete_file")).text) is not dry
 
 
+async def test_what_was_only_simulated_is_told_so_below_the_card_and_in_activity(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.md", "one"), writing("b.md", "two"))
+    await ana.new_agent("Ada", "writes", "Write files", dry=True)
+    await (await ana.asks("write_to_file")).press("Approve")
+    await ana.asks("write_to_file")
+    for page in ((await listed(ana)).partition('id="past"')[2], await ana.page("/glance")):
+        assert re.search(r"a\.md( \+1)? · dry run: only simulated", text_of(page))
+
+
+async def test_only_what_a_person_undid_is_called_undone(ana: PageChat, model: ScriptedModel, tmp_path: Path) -> None:
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.upload("add-file", "Nothing", b"one")
+    model.say(writing("Nothing", "two"))
+    card = await ana.asks("write_to_file")
+    lose_file(tmp_path, "Nothing")
+    await ana.send("press", {"button": card.button("approve"), "to": "/"})
+    assert await ana.sees("“Nothing” changed since this was shown.")
+    told = text_of((await listed(ana)).partition('id="outcomes"')[2])
+    assert "· it needs approval again" in told
+
+
 async def test_how_a_result_begins_stands_in_quotation_marks_unless_signoff_says_it(
     ana: PageChat, model: ScriptedModel
 ) -> None:
