@@ -34,10 +34,12 @@ class EntryGroup:
 
     @property
     def summary_parts(self) -> StateParts:
-        """How many commands ran, how many of them failed, and who approved them; times are separate parts."""
+        """How many commands ran, were simulated and failed, and who approved them; times are separate parts."""
+        simulated = sum(turn.is_simulated for turn in self.turns)
         failed = sum(tone_of(turn) == "bad" for turn in self.turns)
-        text = f"{counted(len(self.turns), 'command')} ran"
-        return (f"{text}, {failed} failed · " if failed else f"{text} · ", *line_of(self.turns[0]).decided_parts)
+        more = (f"{number} {what}" for number, what in ((simulated, "only simulated"), (failed, "failed")) if number)
+        told = ", ".join((f"{counted(len(self.turns) - simulated, 'command')} ran", *more))
+        return (f"{told} · ", *line_of(self.turns[0]).decided_parts)
 
 
 def last_decided(entries: Sequence[Entry]) -> Turn | None:
