@@ -98,9 +98,9 @@ def title_of_command(name: str, about: str, *, is_ours: bool) -> CardTitle:
     """
     others = OTHERS_ICON, f"Run {one_line(name)}"
     icon, verb = VERBS.get(name, others) if is_ours else others
-    is_told = name not in ("memory_list", "list_agents", "do_nothing", "task_complete")
-    about = cut(one_line(about).removeprefix("https://"), MAX_OBJECT) if is_told else ""
     is_code = name in ("execute_shell", "execute_shell_popen")
+    is_told = name not in ("memory_list", "list_agents", "do_nothing", "task_complete")
+    about = cut(one_line(about).removeprefix("" if is_code else "https://"), MAX_OBJECT) if is_told else ""
     is_prose = not is_code and (name in PROSE or " " in about.partition(" · ")[0])
     verb, about = verb if about else verb.removesuffix(" in"), unclosing(about) if is_prose else about
     return CardTitle(icon=icon, verb=verb, object=about, is_code=is_code, is_prose=is_prose)

@@ -59,5 +59,6 @@ def test_only_words_of_the_model_are_prose_and_only_a_line_of_a_shell_is_code() 
         "execute_shell": (False, True),
         "read_file": (False, False),
     }
+    assert title_of_command("execute_shell", "https://a.b", is_ours=True).object == "https://a.b"
     assert title_of_command("read_file", "a.md, as @ben approved", is_ours=True).is_prose
     assert title_of_command("google", "a” b ˮ c’’ d", is_ours=True).object == 'a\' b " c" d'
