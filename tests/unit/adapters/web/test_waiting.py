@@ -305,7 +305,7 @@ async def test_the_page_lists_what_runs_and_what_finished_since_this_browser_was
     page = text_of(await listed(ana))
     assert "You’re all caught up." in page
     assert "Finished since you were here" in page
-    assert "done: All is written." in page
+    assert "done: “All is written.”" in page
     await ana.new_agent("Bob", "thinks", "Think")
     assert "Bob thinking" in " ".join(text_of((await listed(ana)).partition('id="running"')[2]).split())
     now = int(time.time())
