@@ -142,6 +142,19 @@ async def test_a_page_that_was_asked_for_before_a_row_was_opened_does_not_take_t
     await ana.page.unroute_all(behavior="wait")
 
 
+async def test_an_agent_with_a_name_like_ones_own_decision_lets_no_late_key_pass(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    model.say(writing("one.md", "one"))
+    await ana.new_agent("Ada by @ana", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    model.say(writing("two.md", "two"))
+    sent.clear()
+    await press_when_lost(ana, "a")
+    await decide(ben, "Ada")
+    await expect_nothing_done(ana, sent)
+
+
 async def test_a_refusal_that_comes_late_names_its_card_above_another_one(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:

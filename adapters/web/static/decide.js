@@ -99,9 +99,10 @@ function meantCards() {
   return (card ? [card] : [...document.querySelectorAll("article.card")]).map(each => each.id).filter(isAsking);
 }
 
-/** Remember when somebody else decided such a card. */
+/** Remember when somebody else decided such a card. What is named or quoted says nothing of that. */
 function noteLoss(ids, focus) {
-  const own = `by @${document.getElementById("me").defaultValue}`, said = id => document.getElementById(id)?.ariaLabel?.split(/[,·]/) ?? [];
+  const stateOf = id => document.getElementById(id)?.ariaLabel?.split(/ · turn \d+ · /).pop().replace(/“.*”/s, "");
+  const own = `by @${document.getElementById("me").defaultValue}`, said = id => stateOf(id)?.split(/[,·]/) ?? [];
   if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).some(part => part.trim().endsWith(own)))) return;
   lostAt = performance.now();
   if (ids.includes(focus)) hint("That card does not ask you any more.");
@@ -262,9 +263,8 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
 
 /** Say why a form was refused, in a list also of which card, and mark its fields. */
 function refuse({ form, title }, text) {
-  const isInSheet = document.querySelector(".pop:popover-open");
   const names = [...parsed(text).querySelectorAll("[aria-invalid]")].map(each => each.name || each.querySelector("[name]")?.name);
-  say((title && !isInSheet ? `${title}: ` : "") + refusalIn(text));
+  say((title && !document.querySelector(".pop:popover-open") ? `${title}: ` : "") + refusalIn(text));
   for (const each of form.querySelectorAll("input, select, textarea")) each.ariaInvalid = names.includes(each.name) ? "true" : null;
   form.querySelector("[aria-invalid]")?.focus();
   refresh();
