@@ -282,7 +282,7 @@ PROMISES: dict[str, str] = {
     "page:finished-since": "Below the list stand agents that run, and those that ended since this browser was there.",
     "page:stop-all": "Stop all stops what works and pauses schedules on the page's channels; for full members.",
     "page:finished": "The page tells an agent's owner that it is done, by a notification where they asked for it.",
-    "trash:kept": "A deleted file is kept in the trash for 30 days, out of its agent's reach.",
+    "trash:kept": "A deleted file is kept in the trash for up to 30 days, out of its agent's reach.",
     "trash:agent": "The trash of an agent goes with the agent.",
     "trash:restored": "Who may decide restores a deleted file under a free name, and the decision log tells of it.",
     "files:one-writer": "Of writers that expect the same content of a file one wins, also from several machines.",

@@ -7,7 +7,7 @@ from agent_core.model.decision import ApproveEdited
 from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.text.diffs import TextDiff, diff_of
-from agent_core.text.lines import counted
+from agent_core.text.lines import counted, in_quotation_marks
 
 MAX_QUOTED_CHARACTERS = 60  # a longer value is counted in lines, not quoted
 NOT_GIVEN = "not given"
@@ -53,4 +53,4 @@ def _is_short(text: str | None) -> bool:
 
 
 def _quoted(text: str | None) -> str:
-    return NOT_GIVEN if text is None else f"“{text}”"
+    return NOT_GIVEN if text is None else in_quotation_marks(text)

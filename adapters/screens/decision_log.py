@@ -18,7 +18,7 @@ from agent_core.model.origin import Actor, Origin
 from agent_core.model.records.audit import ENDED, RAN, AuditEntry
 from agent_core.service.reading.decision_log import LogFilter
 from agent_core.service.reading.views import AgentViews
-from agent_core.text.lines import one_line, unseparated
+from agent_core.text.lines import in_quotation_marks, one_line, unseparated
 
 JSON_FILE, CSV_FILE = "decision-log.jsonl", "decision-log.csv"
 CHANNEL_PREFIX = "channel-"
@@ -91,10 +91,7 @@ def act_text(entry: AuditEntry) -> str:
 
 def who_text(actor: Actor) -> str:
     """The actor's name. An agent is marked as one, so that it cannot pass for a person of the same name."""
-    if actor.kind != "bot":
-        return actor.in_full
-    name = unseparated(actor.display).replace("“", "'").replace("”", "'")
-    return f"agent “{name}”"
+    return actor.in_full if actor.kind != "bot" else f"agent {in_quotation_marks(unseparated(actor.display))}"
 
 
 def right_text(entry: AuditEntry) -> str:

@@ -57,26 +57,23 @@ MEANINGS: dict[RiskClass, str] = {
 }
 
 
-# What an approval of one such command brings about; the first that applies.
-CONSEQUENCES: dict[RiskClass, str] = {
-    "publish": "Leaves the team at once. Signoff cannot take it back.",
-    "spend": "Costs extra.",
-    "execute": "Runs a program in the sandbox, on this agent's files.",
-    "network": "Fetches from the internet.",
-    "write": "Changes only this agent's own files and memory.",
+# What a command brings about, the furthest first: one of Signoff, and one of others, of which Signoff knows neither
+# what it sends nor where its programs run.
+CONSEQUENCES: dict[RiskClass, tuple[str, str]] = {
+    "publish": ("Leaves the team. Signoff cannot take it back.", "May leave the team. Signoff cannot take it back."),
+    "spend": ("May cost extra.", "May cost extra."),
+    "execute": ("Runs a program in the sandbox, on this agent’s files.", ""),
+    "network": ("Fetches from the internet.", ""),
+    "write": ("Stays inside this agent’s own workspace.", ""),
 }
-FOREIGN = ("publish", "spend")  # what the classes of a plugin's or a tool server's command tell for certain
 
 
 def consequence_of(turn: Turn) -> str:
-    """What approving the command brings about, "" where that is not known.
-
-    What the commands of plugins and tool servers reach is not known.
-    """
-    if turn.call.name == "delete_file" and not turn.source:
-        return "The file stays in the trash for 30 days."
-    known = FOREIGN if turn.source else CONSEQUENCES
-    return next((CONSEQUENCES[risk] for risk in known if risk in turn.risks), "")
+    """What the command brings about, "" where that is not known."""
+    is_own_deletion, shown = turn.call.name == "delete_file" and not turn.source, turn.shown_preview
+    if is_own_deletion and shown and shown.title.rpartition(" · ")[2].startswith("kept in the trash"):
+        return "The file stays in the trash for up to 30 days."
+    return next((told[bool(turn.source)] for risk, told in CONSEQUENCES.items() if risk in turn.risks), "")
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:

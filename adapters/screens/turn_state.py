@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from agent_core.model.command import Failed, Interrupted, Succeeded
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
 from agent_core.model.turn import Turn, text_of
+from agent_core.text.lines import unclosing
 
 Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
 LIVE_LINES = 12
@@ -150,7 +151,8 @@ def _approved(turn: Turn) -> StateParts:
 
 def _rejected(last: Approval) -> StateParts:
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    given = (" · “", reason, "”") if reason else ()  # a part of its own, as it may be written from right to left
+    # The reason is a part of its own, as it may be written from right to left.
+    given = (" · “", unclosing(reason), "”") if reason else ()
     return (f"rejected by {last.by.in_full}", *_at(last.at), *given)
 
 

@@ -1,17 +1,17 @@
-"""The generated avatars of agents and people: the initials of a name, in one of twelve looks."""
+"""The generated avatars of agents and people: the initials of a name, in one of 24 looks."""
 
 import zlib
 from dataclasses import dataclass
 
 import regex
 
-LOOKS = 12
+LOOKS = 24
 INITIALS = regex.compile(r"(?<![\p{L}\p{N}\p{M}])[\p{L}\p{N}]\p{M}*")
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """An avatar. `look`: the number of a class in `tokens.css`."""
+    """An avatar. `look`: a number below LOOKS, for the colour."""
 
     letters: str
     look: int
@@ -23,5 +23,5 @@ def face_of(name: str, key: str) -> Face:
     Of two words both begin the avatar, where letters stand by themselves: not in scripts that join them.
     """
     initials = [each.upper() for each in INITIALS.findall(name)] or ["?"]
-    number = 2 if all(each != each.lower() for each in initials[:2]) else 1
-    return Face("".join(initials[:number]), zlib.crc32(key.encode()) % LOOKS)
+    most = 2 if all(each != each.lower() for each in initials[:2]) else 1
+    return Face("".join(initials[:most]), zlib.crc32(key.encode()) % LOOKS)

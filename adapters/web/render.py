@@ -49,7 +49,7 @@ from agent_core.model.turn import Turn
 from agent_core.service.housekeeping.archiving import find_archive_hindrance
 from agent_core.service.reading.views import AgentViews, Entry
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
-from agent_core.text.lines import counted, one_line
+from agent_core.text.lines import counted, in_quotation_marks, one_line
 from agent_core.text.own_commands import command_text
 
 HERE = Path(__file__).parent
@@ -158,6 +158,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     markdown_with_table,
     head_and_tail,
     first_line,
+    in_quotation_marks,
     consequence_of,
     group_entries,
     last_decided,
@@ -199,10 +200,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(SAY_LABELS=SAY_LABELS, MEANINGS=MEANINGS)
-    environment.globals.update(
-        MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
-    )
+    environment.globals.update(SAY_LABELS=SAY_LABELS, MEANINGS=MEANINGS, TRASH_DAYS=TRASH_DAYS)
+    environment.globals.update(MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE)
     environment.globals.update(NEWEST_FILES=NEWEST_FILES, html_of=lambda *_: "")
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

@@ -34,10 +34,12 @@ class EntryGroup:
 
     @property
     def summary_parts(self) -> StateParts:
-        """How many commands ran, how many of them failed, and who approved them; times are separate parts."""
-        failed = sum(tone_of(turn) == "bad" for turn in self.turns)
-        text = f"{counted(len(self.turns), 'command')} ran"
-        return (f"{text}, {failed} failed · " if failed else f"{text} · ", *line_of(self.turns[0]).decided_parts)
+        """How many commands ran, were simulated and failed, and who approved them; times are separate parts."""
+        simulated = sum(turn.is_simulated for turn in self.turns)
+        numbers = {"only simulated": simulated, "failed": sum(tone_of(turn) == "bad" for turn in self.turns)}
+        more = "".join(f", {number} {what}" for what, number in numbers.items() if number)
+        ran = f"{counted(len(self.turns) - simulated, 'command')} ran{more}"
+        return (f"{ran} · ", *line_of(self.turns[0]).decided_parts)
 
 
 def last_decided(entries: Sequence[Entry]) -> Turn | None:

@@ -32,7 +32,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.model_calls import Usage
 from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.question import AskedQuestion
-from agent_core.text.lines import one_line, unseparated
+from agent_core.text.lines import one_line, quoted, unseparated
 
 TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "rejected", "withdrawn"]
 PROCESS_DIED = Interrupted()
@@ -373,8 +373,8 @@ def changed_text(before: Preview | None, now: Preview | None) -> str:
     """What changed since people were shown a proposal, in two sentences."""
     if before and now and before.model != now.model:
         return f"The model changed since this was shown: it is {now.model} now."
-    what = before.target if before and before.target else now.target if now and now.target else ""
-    return f"{what or 'Something it depends on'} changed since this was shown. This is the present state."
+    named = (quoted(each.target, MAX_TARGET_CHARACTERS) for each in (before, now) if each and each.target)
+    return f"{next(named, 'Something it depends on')} changed since this was shown. This is the present state."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -405,6 +405,7 @@ class SeenProposal:
 
 UNKNOWN_PROPOSAL = SeenProposal()
 MAIN_ARGUMENTS = ("command_line", "url", "filename", "path", "query", "key", "turn")
+FIRST_ARGUMENTS = (*MAIN_ARGUMENTS, "name", "prompt", "text", "code")  # whatever order the model chose
 JOINED_ARGUMENTS: Mapping[str, str] = {"args": " ", "clone_path": " → "}  # shown behind the main one
 MAX_TARGET_CHARACTERS = 500
 
@@ -421,7 +422,7 @@ def target_of(turn: Turn) -> str:
 def object_of(turn: Turn) -> str:
     """The main argument of a turn's command, with those that belong to it; "" without arguments."""
     values = {name: str(value) for name, value in turn.call.arguments.items() if _can_be_told(value)}
-    main = next((name for name in MAIN_ARGUMENTS if name in values), next(iter(values), ""))
+    main = next((name for name in FIRST_ARGUMENTS if name in values), next(iter(values), ""))
     joined = {**JOINED_ARGUMENTS, "filename": " → "} if main == "url" else JOINED_ARGUMENTS
     more = "".join(f"{joint}{values[name]}" for name, joint in joined.items() if name in values and name != main)
     return unseparated(f"{values.get(main, '')}{more}")

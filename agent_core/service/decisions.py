@@ -63,7 +63,7 @@ async def record_decision(
         case _:
             pass
     detail = " · ".join(filter(None, ("1 of 2" if is_first else "", detail_of(decision))))
-    work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail, turn=turn))
+    work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail, turn=answered))
     work.turns.save(answered)
     work.agents.save(changed)
     return changed, answered

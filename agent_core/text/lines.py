@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 
+QUOTATION_MARKS = {**dict.fromkeys(map(ord, "“”"), "'"), **dict.fromkeys(map(ord, "„‟″‶ʺˮ˝״〝〞〟❝❞＂🙶🙷🙸"), '"')}
 WITHIN_A_NAME = "._-'’"
 MAX_NAME_BYTES, MAX_WIDE_CHARACTERS = 24, 5  # five Chinese characters are a long name, eight a sentence
 
@@ -19,7 +20,12 @@ def quoted(text: str, most: int) -> str:
 
 
 def in_quotation_marks(text: str) -> str:
-    return f"“{text.replace('“', chr(39)).replace('”', chr(39))}”"
+    return f"“{unclosing(text)}”"
+
+
+def unclosing(text: str) -> str:
+    """A text that cannot close the quotation marks around it, nor seem to."""
+    return text.translate(QUOTATION_MARKS).replace("’’", '"').replace("′′", '"')
 
 
 def short_name(name: str) -> str:

@@ -17,7 +17,7 @@ KEPT_FOR = timedelta(days=TRASH_DAYS)
 MAX_FILE_BYTES = 20 * 2**20  # a larger file is deleted for good
 MAX_TRASH_BYTES, MAX_TRASH_FILES = 150 * 2**20, 1_000  # the oldest files make room
 MAX_PATH_BYTES = 200  # of a path in the name of a file, which may have 255 bytes
-KEPT, NOT_KEPT = f"kept in the trash for {TRASH_DAYS} days", "too large for the trash, so it is deleted for good"
+KEPT, NOT_KEPT = f"kept in the trash for up to {TRASH_DAYS} days", "too large for the trash, so it is deleted for good"
 
 
 async def move_to_trash(files: Files, path: str, *, expected: str | None) -> bool:

@@ -146,7 +146,7 @@ async def test_a_control_decides_only_on_what_it_showed(times: int, answer: str)
     with pytest.raises(ChangedSinceShown) as refused:
         await stage.service.decisions.decide(before.id, Approve(times), stage.origin(BEN), shown=before.control_hash)
     assert "turn 1 changed" in str(refused.value), answer
-    assert "a.txt changed since this was shown" in str(refused.value)
+    assert "“a.txt” changed since this was shown" in str(refused.value)
     assert await stage.workspaces.of(agent).read("a.txt") == b"theirs"
 
 

@@ -69,7 +69,7 @@ async def test_a_tool_that_becomes_another(answer: str) -> None:
     await stage.decide(agent, Approve())
     agent = await stage.wait_until_settled(agent)
     turn = await stage.turn(agent)
-    assert (turn.number, turn.remark[:22], server.asked) == (1, "tea.pour changed since", [])
+    assert (turn.number, turn.remark[:24], server.asked) == (1, "“tea.pour” changed since", [])
     assert answer.startswith("not called")
 
 

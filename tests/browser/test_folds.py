@@ -45,6 +45,19 @@ async def test_a_decided_turn_folds_to_one_line_after_the_next_decision(ana: Bro
     await expect(first.locator(".result")).to_be_visible()
 
 
+async def test_a_turn_that_is_gone_takes_no_buttons_from_the_others(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(writing("a.md", "one"), writing("b.md", "two"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve")
+    asks = await ana.asks("write_to_file")
+    await ana.page.route("**/t/*", lambda route: route.fulfill(status=404))  # as of a helper that was deleted
+    async with ana.page.expect_event("requestfinished", lambda each: "/t/" in each.url):
+        await ana.page.locator("article:has(.fold) summary").first.click()
+    await ana.page.evaluate("refresh()")
+    await expect(ana.page.locator("#alert")).to_be_empty()
+    await asks.press("Approve")
+
+
 @pytest.mark.proves("page:folds")
 async def test_a_link_to_a_folded_turn_opens_it_and_a_browser_may_keep_all_open(
     ana: BrowserChat, model: ScriptedModel

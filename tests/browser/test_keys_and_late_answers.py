@@ -137,6 +137,38 @@ async def test_a_page_that_was_asked_for_before_a_row_was_opened_does_not_take_t
     await ana.page.unroute_all(behavior="wait")
 
 
+async def test_an_agent_with_a_name_like_ones_own_decision_lets_no_late_key_pass(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    model.say(writing("one.md", "one"))
+    await ana.new_agent("Ada by @ana", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    model.say(writing("two.md", "two"))
+    sent.clear()
+    await press_when_lost(ana, "a")
+    await decide(ben, "Ada")
+    await expect_nothing_done(ana, sent)
+
+
+async def test_a_refusal_that_comes_late_names_its_card_above_another_one(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    released = asyncio.Event()
+
+    async def send(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    await ana.page.route("**/press", send)
+    await ana.page.keyboard.press("a")
+    await decide(ben, "Ada")
+    await expect(card(ana, "Bob")).to_be_visible()
+    released.set()
+    await expect(ana.page.locator("#alert")).to_contain_text("Ada: Write Ada.md +1: already approved by @ben")
+
+
 async def test_the_focus_goes_to_the_entry_that_took_the_card_in_before_the_answer_came(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
 from agent_core.model.turn import Turn, changed_lines, object_of
-from agent_core.text.lines import quoted
+from agent_core.text.lines import quoted, unclosing
 
 MAX_OBJECT, MAX_QUOTED = 140, 80  # UTF-16 units
 OTHERS_ICON = "plug"  # of commands of plugins and tool servers
@@ -51,7 +51,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "task_complete": ("flag", "Finish"),
 }
 PROSE = ("google", "search_files", "memory_add", "memory_recall", "generate_image", "speak", "send_tweet")
-NEW_FILE, WHOLE_FOLDER = ("file-plus", "Write"), "its folder"
+NEW_FILE = "file-plus", "Write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +92,15 @@ def title_of(turn: Turn) -> CardTitle:
 
 
 def title_of_command(name: str, about: str, *, is_ours: bool) -> CardTitle:
-    """What a command does to what it works on. One that is not Signoff's own keeps its name."""
+    """What a command does to what it works on. One that is not Signoff's own keeps its name.
+
+    What could pass for words of Signoff is prose as well: two words are enough.
+    """
     others = OTHERS_ICON, f"Run {one_line(name)}"
     icon, verb = VERBS.get(name, others) if is_ours else others
-    about = cut(one_line(about).removeprefix("https://"), MAX_OBJECT)
-    if name in ("memory_list", "list_agents", "do_nothing", "task_complete"):
-        about = ""
-    is_code, is_prose = name in ("execute_shell", "execute_shell_popen"), name in PROSE
-    about = about or (WHOLE_FOLDER if name == "list_files" else "")
+    is_code = name in ("execute_shell", "execute_shell_popen")
+    is_told = name not in ("memory_list", "list_agents", "do_nothing", "task_complete")
+    about = cut(one_line(about).removeprefix("" if is_code else "https://"), MAX_OBJECT) if is_told else ""
+    is_prose = not is_code and (name in PROSE or " " in about.partition(" · ")[0])
+    verb, about = verb if about else verb.removesuffix(" in"), unclosing(about) if is_prose else about
     return CardTitle(icon=icon, verb=verb, object=about, is_code=is_code, is_prose=is_prose)

@@ -18,11 +18,10 @@ from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.pages.form_pages import after_saving
 from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
-from agent_core.model.agent import Agent, Headcount
+from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
-from agent_core.model.turn import Turn
 from agent_core.service.reading.approval_queue import WaitingAgent
 
 APPROVE = "/approve"
@@ -93,13 +92,10 @@ class QueueFilter:
         is_here = self.channel in ("", agent.channel.key)
         return is_here and (not self.is_mine or agent.owner.id == person.id)
 
-    def has_turn(self, turn: Turn | None) -> bool:
-        return not self.risk or (turn is not None and self.risk in turn.risks)
-
     def choose(self, rows: Sequence[WaitingAgent]) -> WaitingAgent | None:
-        """The row whose card is open; of one that waits no more, the row after it, as keys follow the order of time."""
+        """The row whose card is open; after one that waits no more the next that asks, as keys follow time."""
         by_key = {key_of(each): each for each in rows}
-        later = [each for key, each in by_key.items() if key >= self.opened] or list(rows[-1:])
+        later = [each for key, each in by_key.items() if each.turn and key >= self.opened] or rows
         return by_key.get(self.opened) or next(iter(later), None)
 
 
@@ -113,10 +109,11 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     person, chosen = identity.person_of(request), QueueFilter.of(request)
     census = await workspace.views.census()
     everything = await workspace.list_waiting_for(person, census)
-    present = await workspace.views.queue.survey(person, _own_channels(census))
+    own = list(dict.fromkeys(each.channel for each in census if is_own(each.channel)))
+    present = await workspace.views.queue.survey(person, own)
     agents = [agent for agent in everything if chosen.has_agent(agent, person)]
     listed = await workspace.views.queue.list_waiting(agents)
-    shown = [each for each in listed if chosen.has_turn(each.turn)]
+    shown = [each for each in listed if not chosen.risk or (each.turn and chosen.risk in each.turn.risks)]
     opened, visit = chosen.choose(shown), Visit.of(request, workspace.clock.now())
     past = await workspace.views.turns_before(opened.agent, opened.turn, MAX_PAST) if opened and opened.turn else ()
     newly_finished = [agent for agent in present.finished if agent.since > visit.since]
@@ -138,7 +135,6 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         ended=newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED],
         templates=workspace.templates.every,
         stops=offer_text(count_at_work(census), len(present.between_runs)) if may_stop_all(person) else "",
-        pauses=bool(present.between_runs),
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,
@@ -174,10 +170,6 @@ async def answer_stop_all(workspace: WebContext, request: web.Request) -> web.Re
 async def redirect_home(_request: web.Request) -> web.StreamResponse:
     """Answer a GET of the address to which a selection is sent."""
     return redirect_to("/")
-
-
-def _own_channels(census: Sequence[Headcount]) -> list[ChannelScope]:
-    return list(dict.fromkeys(count.channel for count in census if is_own(count.channel)))
 
 
 async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> Receipt:

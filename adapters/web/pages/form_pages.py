@@ -120,6 +120,7 @@ async def channel_page(
     """
     channel, is_archive = channel_of(request), "archived" in request.query
     budget = await workspace.agent_settings.channel_budget(channel)
+    asking = [each for each in await workspace.views.agents(channel) if each.status.kind == "awaiting"]
     return await workspace.answer(
         request,
         "channel.html",
@@ -130,6 +131,7 @@ async def channel_page(
         can_decide=is_own(channel),
         is_archive=is_archive,
         listed=await workspace.views.list_archived(channel) if is_archive else None,
+        asked_by={each.agent.id: each.turn for each in await workspace.views.queue.list_waiting(asking)},
     )
 
 

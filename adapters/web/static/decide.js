@@ -99,9 +99,10 @@ function meantCards() {
   return (card ? [card] : [...document.querySelectorAll("article.card")]).map(each => each.id).filter(isAsking);
 }
 
-/** Remember when somebody else decided such a card. */
+/** Remember when somebody else decided such a card. What is named or quoted says nothing of that. */
 function noteLoss(ids, focus) {
-  const own = `by @${document.getElementById("me").defaultValue}`, said = id => document.getElementById(id)?.ariaLabel?.split(/[,·]/) ?? [];
+  const stateOf = id => document.getElementById(id)?.ariaLabel?.split(/ · turn \d+ · /).pop().replace(/“.*”/s, "");
+  const own = `by @${document.getElementById("me").defaultValue}`, said = id => stateOf(id)?.split(/[,·]/) ?? [];
   if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).some(part => part.trim().endsWith(own)))) return;
   lostAt = performance.now();
   if (ids.includes(focus)) hint("That card does not ask you any more.");
@@ -213,7 +214,8 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   if (request.verb !== "post") return;
   const form = request.elt.form ?? request.elt, button = request.triggeringEvent.submitter ?? request.elt;
   const buttons = [...form.elements].filter(each => each.matches("button")), card = form.closest("article, aside")?.id ?? "";
-  Object.assign(request, { form, buttons, card, shown, written: contentOf(form) });
+  const title = document.getElementById("queue") && form.closest("article")?.querySelector("h2")?.textContent.trim();  // it may be gone then
+  Object.assign(request, { form, buttons, card, title, shown, written: contentOf(form) });
   if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
   for (const each of buttons) {
     busy.set(each, each.textContent);
@@ -245,7 +247,7 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   answered++;
   request.buttons.forEach(release);
   if (AWAY_STATUSES.includes(status)) return noteAway(status === 503 ? refusalIn(responseText) : UNCONFIRMED, true);
-  if (status >= 400) return refuse(form, card, responseText);
+  if (status >= 400) return refuse(request, responseText);
   const isHere = [location.pathname, pathOf(request.path)].includes(pathOf(responseURL));
   if (!isHere) location.href = responseURL;
   say("");
@@ -260,10 +262,9 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
 }
 
 /** Say why a form was refused, in a list also of which card, and mark its fields. */
-function refuse(form, card, text) {
-  const title = document.querySelector("#queue") && !form.closest("[popover]") && document.getElementById(card)?.querySelector("h2");
+function refuse({ form, title }, text) {
   const names = [...parsed(text).querySelectorAll("[aria-invalid]")].map(each => each.name || each.querySelector("[name]")?.name);
-  say((title ? `${title.textContent.trim()}: ` : "") + refusalIn(text));
+  say((title && !document.querySelector(".pop:popover-open") ? `${title}: ` : "") + refusalIn(text));
   for (const each of form.querySelectorAll("input, select, textarea")) each.ariaInvalid = names.includes(each.name) ? "true" : null;
   form.querySelector("[aria-invalid]")?.focus();
   refresh();

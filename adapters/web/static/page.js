@@ -206,7 +206,7 @@ function takePage(detail, request, { status, responseURL }) {
   isOut = new URL(responseURL).pathname === "/enter";
   if (isOut && !wasOut) say("Your sign-in has ended. Reload the page to sign in again.");
   if (isStale || status === 503) setTimeout(refresh, status === 503 ? RETRY_MS : 0);
-  if (status !== 404 || !document.querySelector("form.reply button")) return;
+  if (status !== 404 || isRow || !document.querySelector("form.reply button")) return;
   for (const each of document.querySelectorAll(".acts, .lease, form.reply button, aside form")) each.remove();
   say("This agent was deleted. Nothing can be decided here any more.");
 }

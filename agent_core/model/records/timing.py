@@ -26,7 +26,7 @@ class Timing:
     `asked`: people were asked; False if a lease or the policy allowed the command.
     `decided_at`: the last decision of a person. A command that people let run again has only its second decision.
     `is_run_known`: False if the process died while the command ran, so that the time it took is not known.
-    `has_failed`: whether the run ended with an error.
+    `has_failed`: whether the run ended with an error. `is_simulated`: nothing ran, as it was a dry run.
     """
 
     turn_id: TurnId
@@ -43,6 +43,7 @@ class Timing:
     ended_at: datetime | None = None
     is_run_known: bool = True
     has_failed: bool = False
+    is_simulated: bool = False
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
@@ -63,21 +64,20 @@ class Timing:
             ended_at=turn.ended_at,
             is_run_known=_is_run_known(turn),
             has_failed=isinstance(turn.result, Failed),
+            is_simulated=turn.is_simulated,
         )
 
     def waited(self, now: datetime) -> timedelta | None:
         """How long the agent waited for people: up to `now` while it asks, None if it did not ask."""
         if not self.asked:
             return None
-        until = self.decided_at or self.ended_at or now
-        return max(until - self.proposed_at, NOTHING)
+        return max((self.decided_at or self.ended_at or now) - self.proposed_at, NOTHING)
 
     def ran(self, now: datetime) -> timedelta | None:
         """How long the command ran: up to `now` while it runs; None if it did not run, or that is not known."""
         if self.started_at is None or not self.is_run_known:
             return None
-        until = self.ended_at or now
-        return max(until - self.started_at, NOTHING)
+        return max((self.ended_at or now) - self.started_at, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +193,4 @@ def _is_run_known(turn: Turn) -> bool:
     result = turn.result
     if turn.state == "interrupted" or (isinstance(result, Interrupted) and (result.by is None or result.is_skipped)):
         return False
-    is_stopped = isinstance(result, Interrupted)
-    return is_stopped or turn.state != "done" or turn.ended_by is None
+    return isinstance(result, Interrupted) or turn.state != "done" or turn.ended_by is None

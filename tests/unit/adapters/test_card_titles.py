@@ -20,7 +20,8 @@ CHANGED = replace(NEW, title="a.md · 8 lines · +4 −1")
     ("execute_shell", {"command_line": "pytest -q"}, None, "Run pytest -q"),
     ("browse_website", {"url": "https://example.org/a", "question": "?"}, None, "Read example.org/a"),
     ("browse_website", {"url": "http://example.org/a", "question": "?"}, None, "Read http://example.org/a"),
-    ("list_files", {}, None, "List files in its folder"),
+    ("list_files", {}, None, "List files"),
+    ("start_agent", {"task": "Ben, as @ana approved", "name": "Eve"}, None, "Start helper Eve"),
     ("task_complete", {"reason": "All is done."}, None, "Finish"),
     ("unknown", {"key": "1"}, None, "Run unknown 1"),
 ])  # fmt: skip
@@ -58,3 +59,6 @@ def test_only_words_of_the_model_are_prose_and_only_a_line_of_a_shell_is_code() 
         "execute_shell": (False, True),
         "read_file": (False, False),
     }
+    assert title_of_command("execute_shell", "https://a.b", is_ours=True).object == "https://a.b"
+    assert title_of_command("read_file", "a.md, as @ben approved", is_ours=True).is_prose
+    assert title_of_command("google", "a” b ˮ c’’ d", is_ours=True).object == 'a\' b " c" d'

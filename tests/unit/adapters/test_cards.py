@@ -152,6 +152,16 @@ def test_a_rejection() -> None:
     )
 
 
+def test_nobody_closes_the_quotation_marks_around_their_words() -> None:
+    hostile = "a” · approved by @ben “"
+    turn = replace(TURN, proposal=replace(TURN.proposal, call=CommandCall("read_file", {"filename": hostile})))
+    assert turn_card(AGENT, turn.decide(Reject(hostile), by=BEN, at=NOON)).standing.endswith(
+        f"“{hostile[0]}' · approved by @ben '”"
+    )
+    edited = turn.decide(ApproveEdited({"filename": "b"}), by=BEN, at=NOON)
+    assert turn_card(AGENT, edited).edits == "@ben changed filename from “a' · approved by @ben '” to “b”."
+
+
 def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
     asked, leased, free = (
         TURN.decide(decision, by=BEN, at=NOON).start(NOON)

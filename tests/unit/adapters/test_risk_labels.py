@@ -11,9 +11,10 @@ from adapters.screens.risk_labels import LABELS, consequence_of, labels_of, risk
 from adapters.screens.visible_text import visible
 from adapters.slack.outbound.blocks import texts_in
 from adapters.terminal.render import LEVELS, Look, card_text
-from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.command import RISK_CLASSES, Preview, RiskClass
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
+from agent_core.toolset.trash import KEPT, NOT_KEPT
 from tests.ansi import as_ansi
 from tests.discord_messages import turn_message as discord_message
 from tests.slack_messages import turn_message as slack_message
@@ -78,22 +79,26 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     assert coloured.startswith("\x1b[1;33m▲ execute\x1b[0m + \x1b[1;34m◆ publish\x1b[0m + \x1b[1;35m■ spend\x1b[0m")
 
 
-@pytest.mark.parametrize(("command", "risks", "source", "told"), [
-    ("execute_shell", ("execute",), "", "Runs a program in the sandbox, on this agent's files."),
-    ("run", ("execute",), "server 1.0", ""),
-    ("send_tweet", ("publish",), "", "Leaves the team at once. Signoff cannot take it back."),
-    ("post", ("network", "publish"), "server 1.0", "Leaves the team at once. Signoff cannot take it back."),
-    ("delete_file", ("delete",), "", "The file stays in the trash for 30 days."),
-    ("delete_file", ("delete",), "server 1.0", ""),
-    ("memory_forget", ("delete",), "", ""),
-    ("write_to_file", ("write",), "", "Changes only this agent's own files and memory."),
-    ("fetch", ("write", "network"), "", "Fetches from the internet."),
-    ("fetch", ("write", "network"), "server 1.0", ""),
-    ("read_file", ("read",), "", ""),
+@pytest.mark.parametrize(("command", "risks", "source", "shown", "told"), [
+    ("execute_shell", ("execute",), "", "", "Runs a program in the sandbox, on this agent’s files."),
+    ("run", ("execute",), "server 1.0", "", ""),
+    ("run", ("execute", "spend"), "server 1.0", "", "May cost extra."),
+    ("message_agent", ("spend",), "", "", "May cost extra."),
+    ("send_tweet", ("publish",), "", "", "Leaves the team. Signoff cannot take it back."),
+    ("look", ("network", "publish"), "server 1.0", "", "May leave the team. Signoff cannot take it back."),
+    ("delete_file", ("delete",), "", KEPT, "The file stays in the trash for up to 30 days."),
+    ("delete_file", ("delete",), "", NOT_KEPT, ""),
+    ("delete_file", ("delete",), "server 1.0", KEPT, ""),
+    ("memory_forget", ("delete",), "", KEPT, ""),
+    ("write_to_file", ("write",), "", "", "Stays inside this agent’s own workspace."),
+    ("fetch", ("write", "network"), "", "", "Fetches from the internet."),
+    ("fetch", ("write", "network"), "server 1.0", "", ""),
+    ("read_file", ("read",), "", "", ""),
 ])  # fmt: skip
-def test_a_card_says_what_an_approval_brings_about(
-    command: str, risks: tuple[RiskClass, ...], source: str, told: str
+def test_a_card_says_what_a_command_brings_about_and_no_more_than_is_known(
+    command: str, risks: tuple[RiskClass, ...], source: str, shown: str, told: str
 ) -> None:
     turn = a_turn(AGENT, risks=risks, source=source)
-    proposal = replace(turn.proposal, call=replace(turn.call, name=command))
+    preview = Preview(title=f"a.md · deletes 3 bytes · {shown}", body="")
+    proposal = replace(turn.proposal, call=replace(turn.call, name=command), preview=preview)
     assert consequence_of(replace(turn, proposal=proposal)) == told

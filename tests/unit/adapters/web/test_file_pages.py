@@ -89,7 +89,7 @@ async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_
     card = await ana.asks("write_to_file")
     await card.press("Reject", reason="No")
     page = await ana.page()
-    assert f'<span class="about"><b>Write <bdi>{NAME}</bdi>' in page
+    assert f'<span class="about"><b>Write “<bdi>{NAME}</bdi>”' in page
     assert '<p class="file">4 lines' in await ana.page(f"/t/{card.turn}")
 
 

@@ -61,8 +61,8 @@ async def test_an_agents_turns_are_listed_with_their_times(tmp_path: Path) -> No
     async with served(ScriptedModel(waits=True), tmp_path) as base, PageChat.opened(base, "ana", path_of(ADA)) as ana:
         page = await ana.page("/glance")
     rows = rows_of(page, "turns-table")
-    assert rows[0].startswith("1 Run write_file poem.txt 14 Mar 2026, 13:10 UTC 1 h 10 min 7 min 3 min")
-    assert re.search(r"2 Run write_file poem.txt 14 Mar 2026, 13:30 UTC 9 min .* so far$", rows[1])
+    assert rows[0].startswith("1 ✓ Run write_file poem.txt 14 Mar 2026, 13:10 UTC 1 h 10 min 7 min 3 min")
+    assert re.search(r"2 ○ Run write_file poem.txt 14 Mar 2026, 13:30 UTC 9 min .* so far$", rows[1])
     assert re.findall(r'<li><a class="(\w+)" href="[^"]+/t/(t-[^"]+)"', page) == [
         ("good", done(ADA, 1).id),
         ("open", "t-9"),

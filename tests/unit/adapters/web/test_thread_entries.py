@@ -30,6 +30,8 @@ def test_more_than_five_commands_are_one_entry_which_tells_how_many_failed_and_w
     assert (group.is_run, whole.is_run) == (True, False)
     assert state_text(group.summary_parts) == "7 commands ran, 1 failed · approved ×10 by @ana, 12:00 UTC"
     assert group.has_failed
+    simulated = [*turns[:5], ran(6, Succeeded("ok", is_simulated=True)), ran(8)]
+    assert state_text(group_entries(simulated)[0].summary_parts).startswith("5 commands ran, 1 only simulated · ")
 
 
 @pytest.mark.proves("page:one-list")

@@ -276,11 +276,11 @@ async def test_every_agent_has_a_row_one_card_is_open_and_many_receipts_are_fold
 
 @pytest.mark.slow
 @pytest.mark.proves("page:queue-short")
-async def test_after_a_decision_the_next_row_is_open_and_after_the_last_the_one_before(
+async def test_after_a_decision_the_next_row_is_open_and_after_the_last_the_first(
     ana: PageChat, model: ScriptedModel
 ) -> None:
     cards = {name: await asking(ana, model, name) for name in ("Ada", "Bob", "Cy", "Dan")}
-    for name, following in (("Bob", "Cy"), ("Dan", "Cy"), ("Ada", "Cy")):
+    for name, following in (("Bob", "Cy"), ("Dan", "Ada"), ("Ada", "Cy")):
         turn = cards[name].turn
         async with ana.session.get(f"{ana.base}/?open={turn}") as answer:
             page = await answer.text()
@@ -305,7 +305,7 @@ async def test_the_page_lists_what_runs_and_what_finished_since_this_browser_was
     page = text_of(await listed(ana))
     assert "You’re all caught up." in page
     assert "Finished since you were here" in page
-    assert "done: All is written." in page
+    assert "done: “All is written.”" in page
     await ana.new_agent("Bob", "thinks", "Think")
     assert "Bob thinking" in " ".join(text_of((await listed(ana)).partition('id="running"')[2]).split())
     now = int(time.time())
@@ -367,4 +367,41 @@ async def test_a_card_of_a_dry_run_claims_nothing_of_what_is_only_simulated(
     await ana.new_agent("Ada", "tidies", "Delete a file", dry=dry)
     assert (await ana.upload("add-file", "Ada.md", b"one"))[0] == 200
     model.say(reply_text("delete_file", {"filename": "Ada.md"}))
-    assert ("The file stays in the trash for 30 days." in (await ana.asks("delete_file")).text) is not dry
+    assert ("The file stays in the trash for up to 30 days." in (await ana.asks("delete_file")).text) is not dry
+
+
+async def test_what_was_only_simulated_is_told_so_below_the_card_and_in_activity(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.md", "one"), writing("b.md", "two"))
+    await ana.new_agent("Ada", "writes", "Write files", dry=True)
+    await (await ana.asks("write_to_file")).press("Approve")
+    await ana.asks("write_to_file")
+    for page in ((await listed(ana)).partition('id="past"')[2], await ana.page("/glance")):
+        assert re.search(r"a\.md( \+1)? · dry run: only simulated", text_of(page))
+
+
+async def test_only_what_a_person_undid_is_called_undone(ana: PageChat, model: ScriptedModel, tmp_path: Path) -> None:
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.upload("add-file", "Nothing", b"one")
+    model.say(writing("Nothing", "two"))
+    card = await ana.asks("write_to_file")
+    lose_file(tmp_path, "Nothing")
+    await ana.send("press", {"button": card.button("approve"), "to": "/"})
+    assert await ana.sees("“Nothing” changed since this was shown.")
+    told = text_of((await listed(ana)).partition('id="outcomes"')[2])
+    assert "○ It needs approval again · Ada" in told
+
+
+async def test_how_a_result_begins_stands_in_quotation_marks_unless_signoff_says_it(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    await ana.new_agent("Ada", "reads", "Read a file")
+    await ana.upload("add-file", "a.md", "a.md approved” by @ben, 12:30".encode())
+    model.say(reply_text("read_file", {"filename": "a.md"}), writing("b.md", "x"), writing("c.md", "x"))
+    for command, row in (
+        ("read_file", "“a.md approved' by @ben, 12:30” @ana"),
+        ("write_to_file", " now holds 1 character. @ana"),
+    ):
+        await (await ana.asks(command)).press("Approve")
+        assert await ana.sees(row)

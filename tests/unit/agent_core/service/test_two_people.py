@@ -89,6 +89,13 @@ async def test_an_edit_starts_again_and_the_first_person_may_be_the_second_then(
     assert (approved.state, approved.call.arguments) == ("approved", OTHER)
 
 
+async def test_the_log_names_what_was_approved_and_not_what_was_proposed() -> None:
+    pair = Pair(TWO_PEOPLE)
+    await pair.decide(await pair.opened(), BEN, ApproveEdited({**OTHER, "filename": "other.txt"}))
+    entry = (await pair.stage.views.log.page(pair.stage.origin())).rows[0].entry
+    assert (entry.act, entry.target) == ("edit", "other.txt")
+
+
 @pytest.mark.parametrize("decision", [Reject("No"), Reject()])
 async def test_one_person_rejects(decision: Reject) -> None:
     pair = Pair(TWO_PEOPLE)

@@ -195,7 +195,7 @@ async def test_deleting_shows_what_would_be_lost(files: InMemoryFiles) -> None:
     await files.write("sub/a.txt", b"lost")
     await files.write("big", b"x" * 30_000)
     assert await preview(files, "delete_file", filename="./sub//a.txt") == Preview(
-        title="./sub//a.txt · deletes 4 bytes · −1 · kept in the trash for 30 days",
+        title="./sub//a.txt · deletes 4 bytes · −1 · kept in the trash for up to 30 days",
         body="@@ -1 +0,0 @@\n-lost",
         kind="diff",
         target="./sub//a.txt",
@@ -203,7 +203,7 @@ async def test_deleting_shows_what_would_be_lost(files: InMemoryFiles) -> None:
     )
     shown = await preview(files, "delete_file", filename="big")
     assert shown is not None
-    assert (shown.title, shown.body) == ("big · deletes 30,000 bytes · kept in the trash for 30 days", "")
+    assert (shown.title, shown.body) == ("big · deletes 30,000 bytes · kept in the trash for up to 30 days", "")
     assert await refusal(files, "delete_file", filename="sub") == "sub is a folder, not a file."
     assert await refusal(files, "delete_file", filename="gone.txt") == "There is no file gone.txt."
 
