@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import regex
 
 LOOKS = 24
-INITIALS = regex.compile(r"(?<![\p{L}\p{N}\p{M}])[\p{L}\p{N}]\p{M}*")
+WORDS = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,9 @@ class Face:
 def face_of(name: str, key: str) -> Face:
     """The avatar of who has this name. `key` decides the look, and stays the same through a change of name.
 
-    Of two words both begin the avatar, where letters stand by themselves: not in scripts that join them.
+    It has the initials of two words, or how one word begins: one letter in scripts that join them.
     """
-    initials = [each.upper() for each in INITIALS.findall(name)] or ["?"]
-    most = 2 if all(each != each.lower() for each in initials[:2]) else 1
-    return Face("".join(initials[:most]), zlib.crc32(key.encode()) % LOOKS)
+    words = [regex.findall(r"\X", word) for word in WORDS.findall(name)] or [["?"]]
+    pair = (words[0][0].upper(), words[1][0].upper() if words[1:] else "".join(words[0][1:2]))
+    is_cased = all(each.lower() != each.upper() for each in pair)
+    return Face("".join(pair) if is_cased else pair[0], zlib.crc32(key.encode()) % LOOKS)

@@ -43,7 +43,7 @@ async def is_in_sight(page: Page, selector: str) -> None:
 async def test_turn_command_risk_and_buttons_stay_in_sight_wherever_one_reads_in_a_long_card(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
-    model.say(reply_text("write_to_file", {"filename": "report.md", "text": LONG}, text=LONG))
+    model.say(writing("report.md", LONG))
     await ana.new_agent("Clerk", "writes", "Write a report")
     await ana.asks("write_to_file")
     for share in (0, 0.3, 0.6, 1):

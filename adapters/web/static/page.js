@@ -286,12 +286,12 @@ function showNewest(newest = document.querySelector("#thread > :last-child")) {
 
 /** What had the focus is gone: focus its card, the entry that took it in, or after a decision in the list the card that took its place. */
 function comeBack(id, isOwn) {
-  const place = (id && document.getElementById(id)) || (isOwn && document.getElementById("queue") && openCard());
-  const active = document.activeElement, isThere = active !== document.body && active.checkVisibility();
-  if (!place || isThere) return;
+  const place = (id && document.getElementById(id)) || (isOwn && document.getElementById("queue") && openCard()), active = document.activeElement;
+  if (!place || (active !== document.body && active.checkVisibility())) return;
   const title = place.closest(".run:not([open])")?.querySelector("summary");  // a card in it cannot have the focus
   if (!title) place.tabIndex = -1;
   (title ?? place).focus({ preventScroll: true });
+  if (place.id !== id && isOwn) scrollTo(0, 0);  // to the beginning of the next card
 }
 
 // An answer to a form has the form's address; what a reload shows is the page itself.
