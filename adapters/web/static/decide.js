@@ -2,7 +2,7 @@
 "use strict";
 
 // Keeps a click from deciding what a person has not seen: by a control that has just come or moved, on a command that was never on the screen.
-const DECIDING = ".acts button:not([type=button]), .lease button, .pop:not(#keys, #channel-sheet) button:not([type=button])", SAFE = /^(reject|stop|edit|review|revoke):/;
+const DECIDING = ".acts:not(.toast *) button:not([type=button]), .lease button, .pop:not(#keys, #channel-sheet) button:not([type=button])", SAFE = /^(reject|stop|edit|review|revoke):/;
 const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, FIRST_LINE_PX = 28;
 const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
@@ -115,7 +115,7 @@ function goTo(place) {
   walked = place;
   (place.querySelector(":scope > .fold > summary") ?? place).focus({ preventScroll: true });
   currentRow()?.scrollIntoView({ block: "nearest" });
-  place.scrollIntoView({ block: place.matches("a") ? "nearest" : "start" });
+  return document.getElementById("queue") && place.matches("article") ? scrollTo(0, 0) : place.scrollIntoView({ block: place.matches("a") ? "nearest" : "start" });
 }
 
 /** To the next or previous card; in the list first to the one that is open, then by its row to the next one. */
@@ -133,7 +133,7 @@ function walk(step) {
 function press(label, selector) {
   const card = askingCard(), control = selector === ".pick" && card ? document.getElementById(`pick-${card.id}`) : card?.querySelector(selector);
   if (control?.ariaDisabled === "true") return hint("Your decision is being sent.");
-  if (control) return control.click();
+  if (control) return hint("") && control.click();
   if (stopInFocus()) return hint(`There is no ${label} on this card.`);
   hint(document.querySelector(APPROVE) ? "Which card? Press j or k to go to one." : "No card here asks for your approval.");
 }
@@ -286,7 +286,7 @@ document.addEventListener("input", ({ target }) => {
 });
 document.addEventListener("reset", ({ target }) => { if (target.matches(".reply")) begun = null; });
 
-/** Write the number of selected cards on the button; without this script it says "Approve selected". */
+/** Write the number of selected cards on the button. */
 function countSelected() {
   const button = document.querySelector("[data-selected]"), number = selectedCards().length;
   if (button) button.textContent = number ? `Approve ${number} selected` : "Approve selected";

@@ -167,7 +167,7 @@ function beforeNodeRemoved(old) {
   const sheet = old.nodeType === Node.ELEMENT_NODE && document.querySelector("article .pop:popover-open");
   if (!sheet || !old.contains(sheet)) return old.id !== "outage";
   if (![...sheet.querySelectorAll("input:not([type=hidden]), textarea, select")].some(isChanged)) return true;
-  const state = sheet === old ? `: ${sheet.closest("article").ariaLabel.split(", ").slice(1).join(", ")}` : " this was decided";
+  const state = old.parentElement.closest("article") ? `: ${sheet.closest("article").ariaLabel.split(", ").slice(1).join(", ")}` : " this was decided";
   if (!sheet.querySelector(":scope > .alert")) say(`Meanwhile${state}. What you wrote stays here.`);
   for (const button of sheet.querySelectorAll("button[name=button]")) button.disabled = true;
   sheet.addEventListener("toggle", () => refresh(), { once: true });
@@ -247,7 +247,7 @@ function afterUpdate(was, { elt, form, card }) {
   callPerson(was.waiting);
   const changed = [...labelsNow()].filter(([id, said]) => was.labels.get(id) !== said).pop();
   if (changed) document.getElementById("news").textContent = changed[1];
-  if (elt.matches("a")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
+  if (elt.matches("[hx-sync]")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
   else noteLoss(was.meant, was.focus);
   comeBack(card || was.focus, card);
   if (form?.matches(".reply") && !document.querySelector("#told > *")) present().scrollIntoView({ block: "end" });

@@ -192,7 +192,9 @@ async def test_the_address_of_a_selection_leads_home(base: str, ana: PageChat) -
 
 def rows(page: str) -> list[str]:
     """The names of the agents in the list."""
-    return re.findall(r'<a class="entry" id="row-[^"]+"[^>]*><span[^>]*>.</span> <b><bdi>([^<]+)</bdi>', page)
+    return re.findall(
+        r'<a class="entry" id="row-[^"]+"[^>]*><span[^>]*>..?</span> <b dir="auto"><bdi>([^<]+)</bdi>', page
+    )
 
 
 def opened(page: str) -> str:
