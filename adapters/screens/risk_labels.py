@@ -62,9 +62,9 @@ MEANINGS: dict[RiskClass, str] = {
 CONSEQUENCES: dict[RiskClass, tuple[str, str]] = {
     "publish": ("Leaves the team. Signoff cannot take it back.", "May leave the team. Signoff cannot take it back."),
     "spend": ("May cost extra.", "May cost extra."),
-    "execute": ("Runs a program in the sandbox, on this agent’s files.", ""),
+    "execute": ("Runs a program in the sandbox, on its own files.", ""),
     "network": ("Fetches from the internet.", ""),
-    "write": ("Stays inside this agent’s own workspace.", ""),
+    "write": ("Stays in its own workspace.", ""),
 }
 
 

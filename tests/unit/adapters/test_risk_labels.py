@@ -80,7 +80,7 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
 
 
 @pytest.mark.parametrize(("command", "risks", "source", "shown", "told"), [
-    ("execute_shell", ("execute",), "", "", "Runs a program in the sandbox, on this agent’s files."),
+    ("execute_shell", ("execute",), "", "", "Runs a program in the sandbox, on its own files."),
     ("run", ("execute",), "server 1.0", "", ""),
     ("run", ("execute", "spend"), "server 1.0", "", "May cost extra."),
     ("message_agent", ("spend",), "", "", "May cost extra."),
@@ -90,7 +90,7 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     ("delete_file", ("delete",), "", NOT_KEPT, ""),
     ("delete_file", ("delete",), "server 1.0", KEPT, ""),
     ("memory_forget", ("delete",), "", KEPT, ""),
-    ("write_to_file", ("write",), "", "", "Stays inside this agent’s own workspace."),
+    ("write_to_file", ("write",), "", "", "Stays in its own workspace."),
     ("fetch", ("write", "network"), "", "", "Fetches from the internet."),
     ("fetch", ("write", "network"), "server 1.0", "", ""),
     ("read_file", ("read",), "", "", ""),
