@@ -35,11 +35,13 @@ async def open_context(browser: Browser, **options: Any) -> BrowserContext:
     return context
 
 
-IS_SETTLED = "control => control.type === 'button' || isSettled(control, true)"
+IS_SETTLED = """control => control.type === 'button' || (isSettled(control, true)
+    && (SAFE.test(control.value) || [undefined, ...read].includes(control.closest('article')?.dataset.hash)))"""
 
 
 async def press_settled(control: Locator) -> None:
-    """Press a button once it takes clicks: one that has just come or moved, and decides, ignores them."""
+    """Press a button once it takes clicks: not one that has just come or moved, or whose command is unread."""
+    await control.scroll_into_view_if_needed()
     await control.page.wait_for_function(IS_SETTLED, arg=await control.element_handle())
     await control.click()
 
