@@ -73,7 +73,8 @@ def consequence_of(turn: Turn) -> str:
     is_own_deletion, shown = turn.call.name == "delete_file" and not turn.source, turn.shown_preview
     if is_own_deletion and shown and shown.title.rpartition(" · ")[2].startswith("kept in the trash"):
         return "The file stays in the trash for up to 30 days."
-    return next((told[bool(turn.source)] for risk, told in CONSEQUENCES.items() if risk in turn.risks), "")
+    rest = "Ends its work. Resume continues it." if turn.finishes else ""
+    return next((told[bool(turn.source)] for risk, told in CONSEQUENCES.items() if risk in turn.risks), rest)
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:

@@ -89,7 +89,7 @@ async def test_the_glance_is_found_fits_the_screen_and_passes_axe(
         await page.keyboard.press("Enter")
     await expect(page.locator("#turns-table td", has_text="3 d")).to_be_visible()
     await passes(page)
-    await page.get_by_role("link", name="the whole channel").click()
+    await page.get_by_role("link", name="Activity of # ").click()
     await expect(page.get_by_text("People waited for agents")).to_be_visible()
     await passes(page)
 

@@ -93,12 +93,12 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     ("write_to_file", ("write",), "", "", "Stays in its own workspace."),
     ("fetch", ("write", "network"), "", "", "Fetches from the internet."),
     ("fetch", ("write", "network"), "server 1.0", "", ""),
-    ("read_file", ("read",), "", "", ""),
+    ("task_complete", ("read",), "", "", "Ends its work. Resume continues it."),
 ])  # fmt: skip
 def test_a_card_says_what_a_command_brings_about_and_no_more_than_is_known(
     command: str, risks: tuple[RiskClass, ...], source: str, shown: str, told: str
 ) -> None:
-    turn = a_turn(AGENT, risks=risks, source=source)
+    turn = a_turn(AGENT, risks=risks, source=source, finishes=command == "task_complete")
     preview = Preview(title=f"a.md · deletes 3 bytes · {shown}", body="")
     proposal = replace(turn.proposal, call=replace(turn.call, name=command), preview=preview)
     assert consequence_of(replace(turn, proposal=proposal)) == told
