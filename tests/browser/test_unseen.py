@@ -56,7 +56,7 @@ async def test_keys_in_the_sheet_of_a_card_out_of_sight_approve_nothing(ana: Bro
     await ada.article.get_by_role("button", name="Approve ×N").focus()
     await scroll_away(ana.page, identity)
     await ana.page.keyboard.press("Enter")
-    await expect(ana.page.locator("[popover]:popover-open")).to_be_visible()
+    await expect(ana.page.locator("[popover]:popover-open")).to_be_focused()
     await ana.page.get_by_role("button", name="Approve ×3").focus()
     await expect(ana.page.locator("button:focus")).to_be_enabled()
     assert await ana.page.evaluate(OUT_OF_SIGHT, identity)
