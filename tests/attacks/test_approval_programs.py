@@ -245,17 +245,18 @@ async def versions(stage: Stage, agent: Agent) -> list[bool]:
     """For each run whether it printed the version that was shown when it was approved."""
     seen: list[bool] = []
     await answered(stage, agent)
-    while (turn := await stage.turn(agent)).call.name == "execute_python_file":
-        shown = turn.proposal.preview.body if turn.proposal.preview else ""
-        result = await answered(stage, agent)
-        if isinstance(result, Succeeded):
-            seen.append(f"It printed:\n{shown[7:16]}" in result.output)
-        elif (newest := await stage.turn(agent)).remark and newest.is_open:
-            await stage.decide(agent, Reject("It changed."))
-            await stage.wait_until_settled(agent)
+    rounds = iter(range(1, 3 * ROUNDS))  # replies that a pause swallowed end the script before its end
+    while next(rounds, 0) and (turn := await stage.turn(agent)).call.name == "execute_python_file":
+        if turn.state == "proposed":
+            shown = turn.proposal.preview.body if turn.proposal.preview else ""
+            result = await answered(stage, agent)
+            if isinstance(result, Succeeded):
+                seen.append(f"It printed:\n{shown[7:16]}" in result.output)
+            elif (newest := await stage.turn(agent)).remark and newest.state == "proposed":
+                await stage.decide(agent, Reject("It changed."))
         if (await stage.views.agent(agent.channel, agent.id)).is_at_rest:  # several refusals in a row are a circle
             await stage.service.lifecycle.resume(agent.id, stage.origin())
-            await stage.wait_until_settled(agent)
+        await stage.wait_until_settled(agent)
     return seen
 
 
