@@ -64,7 +64,7 @@ CONSEQUENCES: dict[RiskClass, tuple[str, str]] = {
     "spend": ("May cost extra.", "May cost extra."),
     "execute": ("Runs a program in the sandbox, on its own files.", ""),
     "network": ("Fetches from the internet.", ""),
-    "write": ("Stays in its own workspace.", ""),
+    "write": ("Stays inside the team.", ""),
 }
 
 

@@ -129,7 +129,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         past=past,
         key_of=key_of,
         leased=[agent for agent in present.leased if chosen.has_agent(agent, person)],
-        running=present.running,
+        present=present,
         **MOST,
         newly_finished=newly_finished,
         ended=newly_finished[:MAX_FINISHED] or present.finished[:LAST_FINISHED],

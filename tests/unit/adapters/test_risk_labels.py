@@ -90,7 +90,7 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     ("delete_file", ("delete",), "", NOT_KEPT, ""),
     ("delete_file", ("delete",), "server 1.0", KEPT, ""),
     ("memory_forget", ("delete",), "", KEPT, ""),
-    ("write_to_file", ("write",), "", "", "Stays in its own workspace."),
+    ("write_to_file", ("write",), "", "", "Stays inside the team."),
     ("fetch", ("write", "network"), "", "", "Fetches from the internet."),
     ("fetch", ("write", "network"), "server 1.0", "", ""),
     ("task_complete", ("read",), "", "", "Ends its work. Resume continues it."),
