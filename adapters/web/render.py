@@ -35,7 +35,7 @@ from adapters.screens.ui_text import (
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.schedule_commands import runs_text
 from adapters.typed.standing_rules import suggests_rules
-from adapters.web.diff_lines import draw_diff
+from adapters.web.diff_lines import changes_as_read, draw_diff
 from adapters.web.faces import face_of
 from adapters.web.pages import amounts
 from adapters.web.pages.file_preview import has_source, markdown_with_table, medium_of
@@ -154,6 +154,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     amounts.percent_text,
     span_text,
     runs_text,
+    changes_as_read,
     draw_diff,
     markdown_with_table,
     head_and_tail,

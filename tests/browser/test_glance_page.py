@@ -29,7 +29,7 @@ from tests.tables import make_tables
 pytestmark = IN_A_BROWSER
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
 CHANNEL = "/c/web/local/general"
-WAITS = (timedelta(seconds=3), timedelta(minutes=4), timedelta(hours=2), timedelta(days=3))
+WAITS = 3 * (timedelta(seconds=3), timedelta(minutes=4), timedelta(hours=2), timedelta(days=3))
 SPENT = Usage(prompt=4_000, completion=300, cost=Decimal("0.12"))
 OVERFLOW = "() => document.documentElement.scrollWidth - innerWidth"
 PAPER = "() => getComputedStyle(document.body).backgroundColor"
@@ -56,9 +56,11 @@ def run_of(agent: Agent, begun: datetime) -> list[Turn | Notice]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def agent(tmp_path: Path) -> Agent:
     """An agent with an Arabic name that ran for days."""
-    begun = SystemClock().now() - timedelta(days=6)
+    begun = SystemClock().now() - timedelta(days=12)
     made = an_agent(id=AgentId(new_id(begun)), name="عادة Clerk", created_at=begun, since=begun)
-    agent = replace(made, turns=5, status=Awaiting(), usage=SPENT, calls={"chat": SPENT, "function": SPENT})
+    agent = replace(
+        made, turns=len(WAITS) + 1, status=Awaiting(), usage=SPENT, calls={"chat": SPENT, "function": SPENT}
+    )
     url = f"sqlite:///{tmp_path / 'signoff.db'}"
     await make_tables(url)
     database = SqlDatabase(url)
@@ -83,11 +85,11 @@ async def test_the_glance_is_found_fits_the_screen_and_passes_axe(
     await page.goto(f"{base}{CHANNEL}/a/{agent.id}")
     await open_tab(page, "Activity")
     await page.get_by_role("link", name="Times and spending").click()
-    await expect(page.locator(".strip a")).to_have_count(5)
+    await expect(page.locator(".strip a")).to_have_count(len(WAITS) + 1)
     for summary in await page.locator("#glance summary").all():
         await summary.focus()
         await page.keyboard.press("Enter")
-    await expect(page.locator("#turns-table td", has_text="3 d")).to_be_visible()
+    await expect(page.locator("#turns-table td", has_text="3 d").first).to_be_visible()
     await passes(page)
     await page.get_by_role("link", name="Activity of # ").click()
     await expect(page.get_by_text("People waited for agents")).to_be_visible()

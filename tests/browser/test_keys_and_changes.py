@@ -138,7 +138,8 @@ async def test_the_keys_go_on_beside_a_card_whose_neighbour_was_drawn_again(
     await decide(ben, "Cy")
     await expect(row(ana, "Cy")).to_have_count(0)
     await ana.page.wait_for_function("() => lostAt > 0")  # its line stands for five seconds
-    await (await open_card(ben, "Bob")).get_by_role("link", name="Bob").click()
+    await open_card(ben, "Bob")
+    await ben.page.locator("#top").get_by_role("link", name="Bob").click()
     await ben.says("!budget 5")
     await ben.sees("of $5.00")
     await press(ana, "j")

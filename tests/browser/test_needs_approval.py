@@ -157,7 +157,7 @@ async def test_several_cards_are_selected_and_approved_together(ana: BrowserChat
     await expect(cards(ana)).to_have_count(1)
     told = ana.page.get_by_role("status").filter(has_text="approved.")
     await expect(told.get_by_role("listitem")).to_have_text(
-        ["Ada · turn 1 · write_to_file: approved.", "Cy · turn 1 · write_to_file: approved."]
+        ["Ada · Write “Ada.md” (+1): approved.", "Cy · Write “Cy.md” (+1): approved."]
     )
     await expect(bar).to_be_hidden()
     assert "/approve" not in ana.page.url

@@ -69,7 +69,7 @@ class PageCard:
         """Send the form that the label belongs to."""
         if label in ("Edit", "Reject", "Answer"):
             await PageForm(self, label).sends(**filled)
-        elif (button := re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)) is not None:
+        elif button := re.search(rf'name="button" value="([^"]+)"[^>]*>(?:<svg[^\n]*?</svg> )?{label}<', self.source):
             await self.chat.send("press", {"button": html.unescape(button[1])})
         elif label == "Stop":
             helper = re.search(

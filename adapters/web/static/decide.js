@@ -11,7 +11,7 @@ const read = new Set(), controls = new Map();  // hashes of commands that were o
 /** Names a control across updates. */
 const keyOf = control => [control.closest("[popover]")?.id, control.id, control.value].join(" ");
 /** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
-const commandOf = card => card.querySelector(".preview pre") ?? card.querySelector(".preview, .arguments:not(.why *)") ?? card.querySelector("h2");
+const commandOf = card => card.querySelector(".preview > pre") ?? card.querySelector(".preview, .arguments:not(.why *)") ?? card.querySelector("h2");
 
 /** Note where controls stand, before and after an update. What it moved settles anew: another button may be under the pointer. */
 function noteControls(isUpdated) {
@@ -214,7 +214,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   if (request.verb !== "post") return;
   const form = request.elt.form ?? request.elt, button = request.triggeringEvent.submitter ?? request.elt;
   const buttons = [...form.elements].filter(each => each.matches("button")), card = form.closest("article, aside")?.id ?? "";
-  const title = document.getElementById("queue") && form.closest("article")?.querySelector("h2")?.textContent.trim();  // it may be gone then
+  const title = document.getElementById("queue") && form.closest("article") && [...document.querySelectorAll("#top h2, article h2")].map(each => each.textContent.trim()).join(": ");  // it may be gone then
   Object.assign(request, { form, buttons, card, title, shown, written: contentOf(form) });
   if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
   for (const each of buttons) {

@@ -74,17 +74,18 @@ document.addEventListener("paste", event => {
 
 // What a person sets in this browser: the theme, keys, a sound, finished turns open; and times in their own zone and language.
 const FOLDS_OPEN = "signoff.folds-open", FOLDS = "details.fold, details.run", kept = new WeakSet(), YEAR_SECONDS = 365 * 24 * 3600;
-const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
-const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const CLOCK = { hour: "numeric", minute: "2-digit" }, formatted = parts => new Intl.DateTimeFormat(undefined, parts);
+const TIME_OF_DAY = formatted(CLOCK), DAY_AND_TIME = formatted({ month: "short", day: "numeric", ...CLOCK });
+const DATE_AND_TIME = formatted({ dateStyle: "medium", timeStyle: "short" });
 const UNITS = { d: 86400, h: 3600, min: 60 };
 
-/** Show times in the person's zone, those of today without a date, and count ages on. */
+/** Show times in the person's zone, those of today without a date, those of this year without a year; count ages on. */
 function showTimes() {
   for (const element of document.querySelectorAll("time[datetime]")) {
-    const at = new Date(element.dateTime), isToday = at.toDateString() === new Date().toDateString(), seconds = (Date.now() - at) / 1000;
+    const at = new Date(element.dateTime), now = new Date(), seconds = (now - at) / 1000, isToday = at.toDateString() === now.toDateString();
     const [unit, size] = Object.entries(UNITS).find(each => seconds >= each[1]) ?? [], age = unit ? `${Math.floor(seconds / size)} ${unit} ago` : "just now";
     element.title = DATE_AND_TIME.format(at);
-    element.textContent = element.matches(".entry .ago") ? age.replace(" ago", "") : element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : DATE_AND_TIME).format(at);
+    element.textContent = element.matches(".entry .ago") ? age.replace(" ago", "") : element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : at.getFullYear() === now.getFullYear() ? DAY_AND_TIME : DATE_AND_TIME).format(at);
   }
 }
 
@@ -113,7 +114,7 @@ function remember(id, name, whileOn, changed) {
     changed?.(choice.checked);
   });
 }
-remember("keys-on", KEYS_OFF, false);
+remember("keys-on", KEYS_OFF, false, isOn => document.documentElement.classList.toggle("uses-keys", isOn));
 remember("sound-on", SOUND, true, isOn => isOn && playTone());  // so that people hear what they chose
 remember("folds-open", FOLDS_OPEN, true, isOn => { for (const fold of document.querySelectorAll(FOLDS)) fold.open = isOn; });
 
@@ -124,12 +125,11 @@ document.querySelector(".theme").addEventListener("change", ({ target: { value }
 });
 document.addEventListener("focusin", ({ target }) => { if (target.id === "limit") target.select(); });  // a typed budget replaces the old one
 for (const kind of ["hashchange", "load"]) addEventListener(kind, openNamed);
-document.documentElement.classList.add("has-keys");
+document.documentElement.classList.add("has-keys", ...(localStorage.getItem(KEYS_OFF) ? [] : ["uses-keys"]));
 
 // Keeps the page up to date: htmx fetches it, Idiomorph draws what changed. All links and forms also work without scripts.
 const RETRY_MS = 2000, SLOW_MS = 10_000, SOON_MS = 30, END_PX = 44;
-let shown = 0, isAnswer = false, pending = null;  // how many pages were drawn; whether what is drawn now answers a form; the next fetch
-let isOut = false;  // whether the session has ended
+let shown = 0, isAnswer = false, pending = null, isOut = false;  // how many pages were drawn; whether what is drawn now answers a form; the next fetch; whether the session has ended
 
 const present = () => document.getElementById("present");
 const openCard = () => document.querySelector("#thread > article:last-of-type");

@@ -10,10 +10,12 @@ from adapters.web.diff_lines import (
     MAX_DRAWN_LINES,
     MAX_FIRST_LINES,
     MAX_LINE_CHARACTERS,
+    MAX_RENDERED_TEXTS,
     MAX_WORDS,
     DiffLine,
     LinePart,
     changed_parts,
+    changes_as_read,
     diff_lines,
     draw_diff,
 )
@@ -162,3 +164,32 @@ def test_colours_of_another_text_or_with_other_tags_are_not_used(html: str) -> N
 def test_a_long_text_and_one_of_no_language_have_no_colours() -> None:
     for body, name in (("+x = 1", "Makefile"), ("+# x", "a.MD"), (f"+{'x' * 20_001}", "b.py")):
         assert draw_diff(body, name, lambda *_: str(1 / 0))[0]  # raises if it is asked
+
+
+TABLE = "| | yield |\n|---|---|\n| NXG | 4.2 |"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "texts"),
+    [
+        (
+            "# Energy\n\nCoal.\n\nEnd.\n",
+            f"# Energy\n\n{TABLE}\n\nEnd.\n",
+            [("keep", "# Energy\n"), ("cut", "Coal."), ("add", TABLE), ("keep", "\nEnd.")],
+        ),
+        ("", f"{TABLE}\n", []),  # a new file is rendered whole
+        (f"{TABLE}\n", f"{TABLE}\n| WND | 2.9 |\n", []),  # half of a table is none
+        ("one\ntwo\n", "one\n2\n", []),
+        ("```\n\na\n\n```\n", f"```\n\na\n\n{TABLE}\n\n```\n", []),
+        (
+            "\n\n".join(map(str, range(60))),
+            "\n\n".join(str(at * (at % 9 > 0)) for at in range(60)) + f"\n\n{TABLE}",
+            None,
+        ),
+    ],
+)
+def test_a_change_is_rendered_in_whole_paragraphs_or_not_at_all(
+    old: str, new: str, texts: list[tuple[str, str]] | None
+) -> None:
+    told = changes_as_read(diff_of(old, new).body)
+    assert told == texts if texts is not None else len(told) <= MAX_RENDERED_TEXTS

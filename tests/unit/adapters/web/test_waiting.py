@@ -158,13 +158,13 @@ async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, m
     changed = {**selected, second: selected[second][:-32] + "0" * 32}
     status, page = await approve(ana, changed)
     assert status == 200
-    assert "Ada · turn 1 · write_to_file: approved." in page
-    assert "Cy · turn 1 · write_to_file: approved." in page
-    assert "Bob · turn 1 · write_to_file: approved." not in page
+    assert "Ada · Write “Ada.md” (+1): approved." in page
+    assert "Cy · Write “Cy.md” (+1): approved." in page
+    assert "Bob · Write “Bob.md” (+1): approved." not in page
     assert list(await picks(ana)) == [second]
     status, page = await approve(ana, {first: selected[first], second: selected[second]})
-    assert "Ada · turn 1 · write_to_file: already approved by @ana" in page
-    assert "Bob · turn 1 · write_to_file: approved." in page
+    assert "Ada · Write “Ada.md” (+1): already approved by @ana" in page
+    assert "Bob · Write “Bob.md” (+1): approved." in page
     assert third not in await picks(ana)
 
 
@@ -264,7 +264,8 @@ async def test_every_agent_has_a_row_one_card_is_open_and_many_receipts_are_fold
     async with ana.session.get(f"{ana.base}{address}") as answer:
         last = await answer.text()
     assert (rows(last), opened(last)) == (names, "Agent11")
-    card = last[last.index(f'<article class="card open" id="{key}"') :].partition("</article>")[0]
+    assert f'<article class="card open" id="{key}"' in last
+    card = last[last.index('<header id="top"') :].partition("</article>")[0]  # its head has Stop
     assert set(re.findall(r'name="button" value="([a-z ]+):', card)) >= {"approve", "edit", "reject", "stop"}
     selected = await picks(ana)
     first = next(iter(selected))
