@@ -96,8 +96,13 @@ async def _draw(tree: Path, folder: Path) -> None:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
         for side, address in zip(SIDES, (before, after), strict=True):
             for size, viewport in SIZES.items():
-                context = await browser.new_context(viewport=viewport)
+                scale = 2 if size == "phone" else 1  # points of a screen for one of the page, at least
+                context = await browser.new_context(viewport=viewport, device_scale_factor=scale, timezone_id=_noon())
                 page = await context.new_page()
+                await page.goto(address)
+                await context.request.post(
+                    f"{address}/me", form={"name": "Kim", "to": "/"}, headers={"origin": address}
+                )
                 for screen, path in SCREENS.items():
                     await page.goto(f"{address}{path}")
                     for theme in THEMES:
@@ -167,6 +172,11 @@ def _index(old: str) -> str:
     return (
         f'<!doctype html><meta charset="utf-8"><title>{heading}</title><style>{STYLE}</style><h1>{heading}</h1>{rows}'
     )
+
+
+def _noon() -> str:
+    """The time zone in which it is past noon, so that the hours before it are those of one day."""
+    return f"Etc/GMT{SystemClock().now().hour - 13:+d}"
 
 
 def _name(screen: str, side: str, size: str, theme: str) -> str:

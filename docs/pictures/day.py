@@ -51,6 +51,13 @@ REACHED = (
     "Raise the budget with !budget N, then Resume."
 )
 Values = list[Agent | Turn | Note | Notice | AuditEntry]
+GOALS = {
+    "Price-Watch": "Follow the price of gas",
+    "Tester": "Test what changes in the API",
+    "Cleaner": "Keep the build folder small",
+    "Herald": "Announce each release",
+    "Scout": "Find this year's rules for heat pumps",
+}
 
 
 @dataclass(slots=True)
@@ -220,7 +227,12 @@ def _asking(now: datetime) -> Sequence[Values]:
         ("Scout", "research", "google", {"query": "heat pumps subsidies 2027"}, "I look for the new rules.", 31),
     )
     stories = [
-        (Story(agent_named(name, channel, "helps the team", said, now, MIA), now, minutes), command, arguments, said)
+        (
+            Story(agent_named(name, channel, "helps the team", GOALS[name], now, MIA), now, minutes),
+            command,
+            arguments,
+            said,
+        )
         for name, channel, command, arguments, said, minutes in asks
     ]
     for story, *_ in stories:
