@@ -47,7 +47,7 @@ function holdBack(control, isPointer) {
   const isUnread = card?.dataset.hash && !read.has(card.dataset.hash) && !SAFE.test(control.value);
   if (!isUnread && (isPointer || !card || isInSight)) return false;
   control.closest(".pop")?.hidePopover();
-  (isUnread ? commandOf(card) : card).scrollIntoView({ block: isUnread ? "center" : "start" });
+  (isUnread ? commandOf(card) : card).scrollIntoView({ block: "start" });
   settleAgain(card);
   return hint(isUnread ? UNREAD : "This card was out of sight. Read it, then press again.");
 }
