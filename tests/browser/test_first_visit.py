@@ -61,7 +61,7 @@ async def test_a_click_on_a_phone_brings_a_command_below_long_thoughts_into_sigh
 
 
 @pytest.mark.proves("page:unseen")
-async def test_a_rendered_table_does_not_stand_for_the_text_that_is_approved(
+async def test_a_rendered_table_does_not_stand_for_its_text(
     browser: Browser, address: str, model: ScriptedModel
 ) -> None:
     table = "\n".join(
@@ -79,10 +79,8 @@ async def test_a_rendered_table_does_not_stand_for_the_text_that_is_approved(
         chat.page.locator(".card.open .acts .go"),
         chat.page.locator(".card.open .preview > pre .add").first,
     )
-    await expect(chat.page.locator(".card.open .given pre")).to_have_text("a fence")
     await chat.page.get_by_role("cell", name="30", exact=True).scroll_into_view_if_needed()
-    assert await approve.evaluate(IS_ON_TOP)
-    assert not await written.evaluate(IS_ON_TOP)
+    assert (await approve.evaluate(IS_ON_TOP), await written.evaluate(IS_ON_TOP)) == (True, False)
     await approve.click()
     await expect(chat.page.locator("#hint")).to_contain_text("not on the screen")
     assert await written.evaluate(IS_ON_TOP)
