@@ -62,8 +62,9 @@ async def test_a_decision_goes_on_to_the_first_card_that_others_left(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:
     await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
-    for _ in range(2):
+    for name in ("Ada", "Bob"):
         await press(ana, "j")
+        await expect(card(ana, name)).to_be_focused()
     await press(ana, "r")
     await ana.page.keyboard.type("Not now")
     await decide(ben, "Cy")

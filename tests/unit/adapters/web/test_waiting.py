@@ -260,11 +260,10 @@ async def test_every_agent_has_a_row_one_card_is_open_and_many_receipts_are_fold
         await asking(ana, model, f"Agent{number}")
     page, names = await listed(ana), [f"Agent{number}" for number in range(12)]
     assert (rows(page), opened(page), len(await picks(ana))) == (names, "Agent0", 12)
-    address, key = re.findall(r'id="row-[^>]+href="(/\?open=([^"]+))"', page)[-1]
+    address = re.findall(r'id="row-[^>]+href="(/\?open=[^"]+)"', page)[-1]
     async with ana.session.get(f"{ana.base}{address}") as answer:
         last = await answer.text()
     assert (rows(last), opened(last)) == (names, "Agent11")
-    assert f'<article class="card open" id="{key}"' in last
     card = last[last.index('<header id="top"') :].partition("</article>")[0]  # its head has Stop
     assert set(re.findall(r'name="button" value="([a-z ]+):', card)) >= {"approve", "edit", "reject", "stop"}
     selected = await picks(ana)
