@@ -100,14 +100,15 @@ def draw_diff(body: str, name: str, html_of: HtmlOf) -> tuple[list[list[DiffLine
     return _runs(first), _runs(rest)
 
 
-def changes_as_read(body: str) -> list[tuple[LineKind, str]]:
-    """The texts of a changed Markdown file, each to be rendered by itself; none unless they are whole paragraphs."""
+def changes_as_read(body: str, whole: str) -> list[tuple[LineKind, str]]:
+    """The texts of a Markdown file whose `whole` the diff shows, to be rendered apart; none but whole paragraphs."""
     runs = [(kind, [line.text for line in run]) for kind, run in groupby(diff_lines(body), key=lambda line: line.kind)]
     for (one, above), (other, below) in pairwise(runs):
-        if (one, other) != ("cut", "add") and "place" not in (one, other) and above[-1].strip() and below[0].strip():
+        if (one, other) != ("cut", "add") and above[-1].strip() and below[0].strip():
             return []
-    texts = [(kind, "\n".join(lines)) for kind, lines in runs if kind != "place"]
-    return texts if 1 < len(texts) <= MAX_RENDERED_TEXTS and not FENCE.search(body) else []
+    texts = [(kind, "\n".join(lines)) for kind, lines in runs]
+    is_whole = "\n".join(text for kind, text in texts if kind != "cut").rstrip("\n") == whole.rstrip("\n")
+    return texts if is_whole and 1 < len(texts) <= MAX_RENDERED_TEXTS and not FENCE.search(body) else []
 
 
 def changed_parts(old: str, new: str, most: int) -> tuple[tuple[tuple[LinePart, ...], ...] | None, int]:

@@ -179,7 +179,7 @@ MANY = "".join(f"{at}\n\n" for at in range(10 * MAX_RENDERED_TEXTS))
             [("keep", "# Energy\n"), ("cut", "Coal."), ("add", TABLE), ("keep", "\nEnd.")],
         ),
         ("", f"{TABLE}\n", []),  # a new file is rendered whole
-        (f"{TABLE}\n", f"{TABLE}\n| WND | 2.9 |\n", []),  # half of a table is none
+        (f"{TABLE}\n| 2 |\n| 4 |\n", f"New.\n\n{TABLE}\n| 2 |\n| 4 |\n", []),  # half of a table is none
         ("```\n\na\n\n```\n", f"```\n\na\n\n{TABLE}\n\n```\n", []),
         (MANY.replace("0", "zero"), f"{MANY}{TABLE}\n", []),  # too many
     ],
@@ -187,4 +187,4 @@ MANY = "".join(f"{at}\n\n" for at in range(10 * MAX_RENDERED_TEXTS))
 def test_a_change_is_rendered_in_whole_paragraphs_or_not_at_all(
     old: str, new: str, texts: list[tuple[str, str]]
 ) -> None:
-    assert changes_as_read(diff_of(old, new).body) == texts
+    assert changes_as_read(diff_of(old, new).body, new) == texts
