@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from html import unescape
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 import regex
@@ -26,8 +26,6 @@ WITHOUT_COLOURS = (".txt", ".csv", ".tsv", ".log", ".md", ".markdown")  # worth 
 MIN_SIMILARITY = 0.5  # the share of characters that both lines have
 TRIED_LINES = 3  # added lines that a removed one is compared with
 MAX_KEPT_DIFFS = 64
-MAX_RENDERED_TEXTS = 20
-FENCE = regex.compile(r"```|~~~")  # what stands between two of them may hold lines without a word
 LineKind: TypeAlias = Literal["add", "cut", "keep", "place"]
 HtmlOf: TypeAlias = Callable[[str, str, str], str]  # of a kind of text, with the name of its file
 KINDS: dict[str, LineKind] = {"+": "add", "-": "cut", " ": "keep"}
@@ -98,17 +96,6 @@ def draw_diff(body: str, name: str, html_of: HtmlOf) -> tuple[list[list[DiffLine
         _colour_side(first, "cut", name, html_of)
         _colour_side(first, "add", name, html_of)
     return _runs(first), _runs(rest)
-
-
-def changes_as_read(body: str, whole: str) -> list[tuple[LineKind, str]]:
-    """The texts of a Markdown file whose `whole` the diff shows, to be rendered apart; none but whole paragraphs."""
-    runs = [(kind, [line.text for line in run]) for kind, run in groupby(diff_lines(body), key=lambda line: line.kind)]
-    for (one, above), (other, below) in pairwise(runs):
-        if (one, other) != ("cut", "add") and above[-1].strip() and below[0].strip():
-            return []
-    texts = [(kind, "\n".join(lines)) for kind, lines in runs]
-    is_whole = "\n".join(text for kind, text in texts if kind != "cut").rstrip("\n") == whole.rstrip("\n")
-    return texts if is_whole and 1 < len(texts) <= MAX_RENDERED_TEXTS and not FENCE.search(body) else []
 
 
 def changed_parts(old: str, new: str, most: int) -> tuple[tuple[tuple[LinePart, ...], ...] | None, int]:

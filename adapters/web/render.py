@@ -13,7 +13,7 @@ from adapters.screens.buttons import Button
 from adapters.screens.durations import span_text
 from adapters.screens.message.card_titles import title_of_command
 from adapters.screens.question_form import question_form
-from adapters.screens.risk_labels import MEANINGS, consequence_of
+from adapters.screens.risk_labels import MEANINGS, consequence_of, labels_of
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import StateParts, cut_parts, decided_parts, state_text, untimed_text
 from adapters.screens.ui_text import (
@@ -35,7 +35,7 @@ from adapters.screens.ui_text import (
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.schedule_commands import runs_text
 from adapters.typed.standing_rules import suggests_rules
-from adapters.web.diff_lines import changes_as_read, draw_diff
+from adapters.web.diff_lines import draw_diff
 from adapters.web.faces import face_of
 from adapters.web.pages import amounts
 from adapters.web.pages.file_preview import has_source, markdown_with_table, medium_of
@@ -154,13 +154,13 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     amounts.percent_text,
     span_text,
     runs_text,
-    changes_as_read,
     draw_diff,
     markdown_with_table,
     head_and_tail,
     first_line,
     in_quotation_marks,
     consequence_of,
+    labels_of,
     group_entries,
     last_decided,
     channel_path,

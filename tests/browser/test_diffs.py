@@ -16,7 +16,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.text.diffs import diff_of
-from tests.browser.browsing import IN_A_BROWSER, open_context
+from tests.browser.browsing import IN_A_BROWSER, open_context, press_settled
 from tests.scenario.served import served
 from tests.tables import make_tables
 
@@ -96,8 +96,19 @@ async def test_what_is_copied_has_no_numbers_and_no_signs(browser: Browser, addr
 
 async def test_a_table_in_markdown_has_a_preview_that_loads_nothing(browser: Browser, address: str) -> None:
     page = await shown(browser, address, "table", 1280)
+    await page.get_by_text("Preview", exact=True).click()
     await expect(page.get_by_role("cell", name="picture not loaded")).to_be_visible()
     assert await page.locator("main img").count() == 0
+
+
+async def test_a_refusal_names_the_card_and_no_heading_of_its_preview(browser: Browser, address: str) -> None:
+    page, other = [await shown(browser, address, "table", 1280) for _ in range(2)]
+    await page.goto(address)
+    await page.locator("#queue a.entry", has_text="Table").click()
+    await page.evaluate("refresh = async () => {}")
+    for each in (other, page):
+        await press_settled(each.get_by_role("button", name="Approve", exact=True))
+    await expect(page.locator("#alert")).to_contain_text("Table: Change rates.md: already approved")
 
 
 async def test_the_end_of_a_very_long_diff_is_behind_a_line(browser: Browser, address: str) -> None:

@@ -102,7 +102,7 @@ async def test_the_menu_of_a_phone_stays_open_while_the_page_changes(
     await chat.new_agent("Clerk", "writes", "Write a report")
     await chat.open_menu()
     model.say(writing("a.md", "one"))
-    await expect(chat.page.locator("#rail .due").last).to_be_visible()
+    await expect(chat.page.locator("#rail .sign.awaiting")).to_be_visible()
     await expect(chat.page.locator("#find")).to_be_visible()
     await chat.page.keyboard.press("Escape")
     await expect(chat.page.locator("#find")).to_be_hidden()

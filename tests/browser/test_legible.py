@@ -86,7 +86,7 @@ def turns_of(agent: Agent) -> list[Turn]:
         )
 
     ran = [turn(number).decide(Approve(), by=ANA, at=now).start(now) for number in (1, 2)]
-    risky = replace(proposal, call=CommandCall("execute_shell", {"command_line": "make"}), preview=None)
+    risky = replace(proposal, call=CommandCall("execute_shell", {"command_line": "cp -r א ב"}), preview=None)
     asks = replace(turn(3), proposal=risky, risks=("execute", "publish", "spend", "network"), exposed=True)
     return [ran[0].finish(Succeeded("done"), now), ran[1].finish(Failed("full"), now), asks]
 
@@ -126,3 +126,5 @@ async def test_no_text_is_small_or_faint(browser: Browser, tmp_path: Path, scree
                 await page.goto(f"{base}{place}")
                 await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
                 assert (place, scheme, await page.evaluate(FAULTS)) == (place, scheme, [])
+                lefts = await page.locator("h2 code bdi").evaluate_all("all => all.map(each => each.offsetLeft)")
+                assert (lefts, bool(lefts)) == (sorted(lefts), place in ("/", thread))  # as the command runs

@@ -131,7 +131,7 @@ async def test_no_button_is_in_sight_without_the_command_that_it_approves(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
     model.say(writing("Ada.md", "\n".join(map(str, range(200)))))
-    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.new_agent(f"Ada {'Lovelace ' * 8}".strip(), "writes", "Write a file")
     await ana.asks("write_to_file")
     await ana.page.goto(ana.base)
     await card(ana, "Ada")
@@ -157,7 +157,7 @@ async def test_several_cards_are_selected_and_approved_together(ana: BrowserChat
     await expect(cards(ana)).to_have_count(1)
     told = ana.page.get_by_role("status").filter(has_text="approved.")
     await expect(told.get_by_role("listitem")).to_have_text(
-        ["Ada · Write “Ada.md” (+1): approved.", "Cy · Write “Cy.md” (+1): approved."]
+        ["Ada wants to write “Ada.md” (+1): approved.", "Cy wants to write “Cy.md” (+1): approved."]
     )
     await expect(bar).to_be_hidden()
     assert "/approve" not in ana.page.url

@@ -180,7 +180,7 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> R
         if not is_own(pick.channel):
             raise NotAllowed(f"decide here: its team decides on {pick.channel.surface.title()}.")
         agent, turn = await workspace.views.turn(pick.channel, pick.turn)
-        name = f"{agent.title} · {turn_card(agent, turn).title.quoted_text}"
+        name = turn_card(agent, turn).action
         await workspace.actions.press(Button("approve", pick.turn, shown=pick.shown), FormInput(), origin)
     except PersonError as error:
         return Receipt(f"{name}: {error}", is_approved=False)

@@ -214,7 +214,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   if (request.verb !== "post") return;
   const form = request.elt.form ?? request.elt, button = request.triggeringEvent.submitter ?? request.elt;
   const buttons = [...form.elements].filter(each => each.matches("button")), card = form.closest("article, aside")?.id ?? "";
-  const title = document.getElementById("queue") && form.closest("article") && [...document.querySelectorAll("#top h2, article h2")].map(each => each.textContent.trim()).join(": ");  // it may be gone then
+  const title = document.getElementById("queue") && form.closest("article") && [...document.querySelectorAll("#top h2, article .head h2")].map(each => each.textContent.trim()).join(": ");  // it may be gone then
   Object.assign(request, { form, buttons, card, title, shown, written: contentOf(form) });
   if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
   for (const each of buttons) {

@@ -298,8 +298,8 @@ function comeBack(id, isOwn) {
 const home = document.querySelector("header[data-refresh]")?.dataset.refresh;
 if (home && location.pathname !== new URL(home, location.href).pathname) history.replaceState(null, "", home);
 
-for (const box of document.querySelectorAll("form.reply"))
-  new ResizeObserver(() => document.documentElement.style.setProperty("--box", `${box.offsetHeight}px`)).observe(box);
+for (const box of document.querySelectorAll("form.reply, #top"))
+  new ResizeObserver(() => document.documentElement.style.setProperty(box.id === "top" ? "--top" : "--box", `${box.offsetHeight}px`)).observe(box);
 finishDrawing();
 document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
 // A thread opens at the card that waits for a decision, also if notes or answers follow it.

@@ -61,6 +61,7 @@ async def test_an_archived_agent_is_found_behind_a_filter_and_its_thread_can_be_
     await ana.send("say", {"text": "!stop"})
     status, page = await ana.send("archive", {})
     assert (status, "archived by @ana. Resume brings it back." in page, "Unarchive" in page) == (200, True, True)
+    assert "Stopped by <bdi>@ana</bdi>, " in page  # at that time
     assert "Clerk" not in await navigation(ana)
     assert "Archived 1" in await navigation(ana)
     assert "All agents here are archived." in await channel(ana)

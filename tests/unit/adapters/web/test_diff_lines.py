@@ -10,12 +10,10 @@ from adapters.web.diff_lines import (
     MAX_DRAWN_LINES,
     MAX_FIRST_LINES,
     MAX_LINE_CHARACTERS,
-    MAX_RENDERED_TEXTS,
     MAX_WORDS,
     DiffLine,
     LinePart,
     changed_parts,
-    changes_as_read,
     diff_lines,
     draw_diff,
 )
@@ -164,27 +162,3 @@ def test_colours_of_another_text_or_with_other_tags_are_not_used(html: str) -> N
 def test_a_long_text_and_one_of_no_language_have_no_colours() -> None:
     for body, name in (("+x = 1", "Makefile"), ("+# x", "a.MD"), (f"+{'x' * 20_001}", "b.py")):
         assert draw_diff(body, name, lambda *_: str(1 / 0))[0]  # raises if it is asked
-
-
-TABLE = "| | yield |\n|---|---|\n| NXG | 4.2 |"
-MANY = "".join(f"{at}\n\n" for at in range(10 * MAX_RENDERED_TEXTS))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "texts"),
-    [
-        (
-            "# Energy\n\nCoal.\n\nEnd.\n",
-            f"# Energy\n\n{TABLE}\n\nEnd.\n",
-            [("keep", "# Energy\n"), ("cut", "Coal."), ("add", TABLE), ("keep", "\nEnd.")],
-        ),
-        ("", f"{TABLE}\n", []),  # a new file is rendered whole
-        (f"{TABLE}\n| 2 |\n| 4 |\n", f"New.\n\n{TABLE}\n| 2 |\n| 4 |\n", []),  # half of a table is none
-        ("```\n\na\n\n```\n", f"```\n\na\n\n{TABLE}\n\n```\n", []),
-        (MANY.replace("0", "zero"), f"{MANY}{TABLE}\n", []),  # too many
-    ],
-)
-def test_a_change_is_rendered_in_whole_paragraphs_or_not_at_all(
-    old: str, new: str, texts: list[tuple[str, str]]
-) -> None:
-    assert changes_as_read(diff_of(old, new).body, new) == texts

@@ -150,7 +150,7 @@ async def test_a_paused_agent_is_listed_with_the_reason_and_resume(ana: PageChat
 @pytest.mark.slow
 @pytest.mark.proves("page:selected")
 async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, model: ScriptedModel) -> None:
-    for name in ("Ada", "Bob", "Cy"):
+    for name in ("Ada", "Bob", "Cy · x"):
         await asking(ana, model, name)
     selected = await picks(ana)
     assert len(selected) == 3
@@ -158,13 +158,13 @@ async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, m
     changed = {**selected, second: selected[second][:-32] + "0" * 32}
     status, page = await approve(ana, changed)
     assert status == 200
-    assert "Ada · Write “Ada.md” (+1): approved." in page
-    assert "Cy · Write “Cy.md” (+1): approved." in page
-    assert "Bob · Write “Bob.md” (+1): approved." not in page
+    assert "Ada wants to write “Ada.md” (+1): approved." in page
+    assert "Cy ∙ x wants to write “Cy ∙ x.md” (+1): approved." in page
+    assert "Bob wants to write “Bob.md” (+1): approved." not in page
     assert list(await picks(ana)) == [second]
     status, page = await approve(ana, {first: selected[first], second: selected[second]})
     assert "Ada · Write “Ada.md” (+1): already approved by @ana" in page
-    assert "Bob · Write “Bob.md” (+1): approved." in page
+    assert "Bob wants to write “Bob.md” (+1): approved." in page
     assert third not in await picks(ana)
 
 
