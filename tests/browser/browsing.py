@@ -46,6 +46,18 @@ async def press_settled(control: Locator) -> None:
     await control.click()
 
 
+IS_SEEN = """element => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    const found = document.elementFromPoint(x + width / 2, y + height / 2);
+    return found !== null && element.contains(found);
+}"""
+
+
+async def is_seen(element: Locator) -> bool:
+    """Whether the middle of the element is on the screen and nothing lies over it."""
+    return bool(await element.evaluate(IS_SEEN))
+
+
 async def open_menu(page: Page) -> None:
     """Open the navigation, which a narrow screen hides behind a button."""
     menu = page.get_by_role("button", name="Menu")

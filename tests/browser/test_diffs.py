@@ -23,9 +23,11 @@ from tests.tables import make_tables
 pytestmark = IN_A_BROWSER
 CODE = 'import os\n\n\ndef tax(of):\n    # rounded\n    return round(of * 0.2, "2")\n\n\nlast = 1\n'
 TABLE = "# Rates\n\n| a | b |\n|---|---|\n| 1 | ![x](https://x.example/y.png) |\n"
+PARAGRAPHS = [f"{number}: {'a paragraph that goes on for some lines ' * 9}\n" for number in range(40)]
 CHANGES = {
     "code": ("tax.py", CODE, CODE.replace("0.2", "0.19")),
     "table": ("rates.md", "# Rates\n", TABLE),
+    "paragraphs": ("notes.txt", "".join(PARAGRAPHS), "".join([*PARAGRAPHS[:30], "Changed\n", *PARAGRAPHS[31:]])),
     "long": ("list.txt", "", "".join(f"{number}\n" for number in range(900))),
 }
 
@@ -101,14 +103,28 @@ async def test_a_table_in_markdown_has_a_preview_that_loads_nothing(browser: Bro
     assert await page.locator("main img").count() == 0
 
 
-async def test_a_refusal_names_the_card_and_no_heading_of_its_preview(browser: Browser, address: str) -> None:
+async def test_a_refusal_names_the_agent_whose_card_it_was(browser: Browser, address: str) -> None:
     page, other = [await shown(browser, address, "table", 1280) for _ in range(2)]
     await page.goto(address)
     await page.locator("#queue a.entry", has_text="Table").click()
     await page.evaluate("refresh = async () => {}")
     for each in (other, page):
         await press_settled(each.get_by_role("button", name="Approve", exact=True))
-    await expect(page.locator("#alert")).to_contain_text("Table: Change rates.md: already approved")
+    await expect(page.locator("#alert")).to_contain_text("“Table”: already approved")
+
+
+@pytest.mark.proves("page:unseen")
+async def test_a_change_is_not_read_while_only_the_lines_around_it_are_on_the_screen(
+    browser: Browser, address: str
+) -> None:
+    page = await shown(browser, address, "paragraphs", 1000)
+    await page.set_viewport_size({"width": 1000, "height": 590})
+    await page.locator(".keep").first.evaluate("each => scrollBy(0, each.getBoundingClientRect().top - 300)")
+    await page.evaluate("() => { read.clear(); return new Promise(requestAnimationFrame); }")
+    assert await page.evaluate("read.size") == 0
+    await page.get_by_role("button", name="Approve", exact=True).evaluate("each => each.click()")
+    await expect(page.locator("#hint")).to_contain_text("not on the screen")
+    await expect(page.locator(".add").first).to_be_in_viewport()
 
 
 async def test_the_end_of_a_very_long_diff_is_behind_a_line(browser: Browser, address: str) -> None:

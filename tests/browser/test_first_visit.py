@@ -9,9 +9,9 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel
 from bot.commands import link_file
-from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context, open_tab
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, is_seen, open_context, open_tab
 from tests.scenario.served import served
 
 pytestmark = IN_A_BROWSER
@@ -21,10 +21,6 @@ TUTORIAL = (
     'Append the line "Ben brings cake" to notes.md',
     "Read notes.md",
 )
-IS_ON_TOP = """element => {
-    const { x, y, width, height } = element.getBoundingClientRect();
-    return element.contains(document.elementFromPoint(x + width / 2, y + height / 2));
-}"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -39,26 +35,6 @@ async def visit(browser: Browser, demo: str, screen: ViewportSize) -> BrowserCha
     chat = BrowserChat(await (await open_context(browser, viewport=screen)).new_page(), demo)
     await chat.page.goto(demo)
     return chat
-
-
-@pytest.mark.proves("page:unseen")
-@pytest.mark.parametrize("lines", [1, 200])
-async def test_a_click_on_a_phone_brings_a_command_below_long_thoughts_into_sight_before_it_approves(
-    browser: Browser, address: str, model: ScriptedModel, lines: int
-) -> None:
-    given = {"filename": "notes.md", "text": "Stand-up at 9:30\n" * lines}
-    long = reply_text("write_to_file", given, text="I think. " * 300)
-    model.say(long, reply_text("do_nothing"))
-    chat = await visit(browser, address, PHONE)
-    await chat.new_agent("Clerk", "keeps the notes of our team", *TUTORIAL)
-    await chat.asks("write_to_file")
-    approve, written = chat.page.locator(".card.open .acts .go"), chat.page.locator(".card.open .preview .add").first
-    assert not await written.evaluate(IS_ON_TOP)
-    await approve.evaluate("button => button.click()")  # without scrolling to it, which would show the command
-    await expect(chat.page.locator("#hint")).to_contain_text("not on the screen")
-    assert await written.evaluate(IS_ON_TOP)
-    await approve.click()
-    await expect(chat.page.get_by_role("article", name="do_nothing")).to_be_visible()
 
 
 async def test_a_page_of_an_agent_that_was_deleted_elsewhere_says_so_and_asks_no_more(
@@ -84,7 +60,7 @@ async def test_the_link_that_skips_to_the_content_can_be_seen_on_a_phone(browser
     await chat.page.keyboard.press("Tab")
     skip = chat.page.locator("a.skip")
     await expect(skip).to_be_focused()
-    assert await skip.evaluate(IS_ON_TOP), "the bar lies over it"
+    assert await is_seen(skip), "the bar lies over it"
 
 
 async def test_a_filled_in_agent_can_be_created_without_scrolling(browser: Browser, demo: str) -> None:

@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, is_seen, open_context
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 
@@ -19,10 +19,6 @@ IS_IN_SIGHT = """selector => {
     const found = [...document.querySelectorAll(selector)].map(each => each.getBoundingClientRect());
     const ends = Math.min(innerHeight, document.querySelector("form.reply").getBoundingClientRect().top);
     return found.length > 0 && found.every(({ top, bottom }) => top >= 0 && bottom <= ends);
-}"""
-IS_HIT = """selector => {
-    const button = document.querySelector(selector), { x, y, width, height } = button.getBoundingClientRect();
-    return button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
 }"""
 OPEN = ".card.open"
 
@@ -37,7 +33,7 @@ async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) ->
 async def is_in_sight(page: Page, selector: str) -> None:
     """Wait until the element is whole between the top of the screen and the reply box, and nothing covers it."""
     await page.wait_for_function(IS_IN_SIGHT, arg=selector, timeout=1000 * PATIENCE_SECONDS)
-    assert await page.evaluate(IS_HIT, selector)
+    assert await is_seen(page.locator(selector).first)
 
 
 async def test_turn_command_risk_and_buttons_stay_in_sight_wherever_one_reads_in_a_long_card(

@@ -166,7 +166,7 @@ async def test_a_refusal_that_comes_late_names_its_card_above_another_one(
     await decide(ben, "Ada")
     await expect(card(ana, "Bob")).to_be_visible()
     released.set()
-    await expect(ana.page.locator("#alert")).to_contain_text("Ada: Write Ada.md +1: already approved by @ben")
+    await expect(ana.page.locator("#alert")).to_contain_text("“Ada”: already approved by @ben")
 
 
 async def test_the_focus_goes_to_the_entry_that_took_the_card_in_before_the_answer_came(

@@ -81,7 +81,7 @@ async def test_a_refusal_in_a_list_names_the_card(ana: BrowserChat, ben: Browser
     await press(ana, "j")
     await decide(ben, "Ada")
     await press(ana, "a")
-    await expect(ana.page.locator("#alert")).to_contain_text("Ada: Write Ada.md +1: already approved by @ben, ")
+    await expect(ana.page.locator("#alert")).to_contain_text("“Ada”: already approved by @ben, ")
 
 
 @pytest.mark.proves("page:keys")

@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import IN_A_BROWSER, BrowserChat, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserChat, is_seen, open_context
 from tests.browser.test_needs_approval import ask, card, cards
 from tests.scenario.chat import writing
 
@@ -19,12 +19,7 @@ OUT_OF_SIGHT = """id => {
 
 # Room below the card, so that it can be scrolled off the screen.
 ROOM_BELOW = "document.querySelector('.pane').style.paddingBottom = '3000px'"
-DESK = ViewportSize(width=1280, height=800)
-IS_SEEN = """command => {
-    const { x, y, width, height } = command.getBoundingClientRect();
-    const found = document.elementFromPoint(x + width / 2, y + Math.min(height, 20) / 2);
-    return found !== null && command.contains(found);
-}"""
+DESK, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -119,11 +114,6 @@ async def test_a_key_approves_no_card_of_which_only_the_last_pixels_are_left(
     await expect(ana.page.locator("#hint")).to_have_text("This card was out of sight. Read it, then press again.")
 
 
-async def is_seen(element: Locator) -> bool:
-    """Whether the element's first line is on the screen and nothing lies over it."""
-    return bool(await element.evaluate(IS_SEEN))
-
-
 async def click_where_it_is(page: Page, button: Locator) -> None:
     """Click as a hand does: at a place on the screen, without scrolling there."""
     box = await button.bounding_box()
@@ -133,25 +123,55 @@ async def click_where_it_is(page: Page, button: Locator) -> None:
     await page.mouse.click(box["x"] + 20, box["y"] + 12)
 
 
-@pytest.mark.proves("page:unseen")
-async def test_the_buttons_of_a_card_come_into_sight_with_its_command(
-    browser: Browser, address: str, model: ScriptedModel
-) -> None:
-    chat = BrowserChat(await (await open_context(browser, viewport=DESK)).new_page(), address)
+# Scrolls until a change is at a place, from the top or the bottom of the screen, as if it had come from there.
+SCROLL = """(change, at) => {
+    scrollBy(0, change.getBoundingClientRect().top - (at < 0 ? innerHeight : 0) - at);
+    read.clear();
+    return new Promise(requestAnimationFrame);
+}"""
+
+
+async def with_long_thoughts(chat: BrowserChat, model: ScriptedModel) -> Locator:
+    """The change of a card that is taller than the screen."""
     long = "\n".join(f"thought {number}" for number in range(60))
-    for number in range(2):
-        model.say(reply_text("write_to_file", {"filename": f"{number}.md", "text": "one\n" * 9}, text=long))
-        await chat.new_agent(f"Clerk {number}", "writes", "Write a report")
-        await chat.asks("write_to_file")
-    model.say(*[reply_text("do_nothing")] * 2)
+    model.say(reply_text("write_to_file", {"filename": "a.md", "text": "one\n"}, text=long), reply_text("do_nothing"))
+    await chat.new_agent("Clerk", "writes", "Write a report")
+    await chat.asks("write_to_file")
+    await chat.page.evaluate("document.querySelector('main').style.paddingBottom = '3000px'")
+    return chat.page.locator(".card.open .preview .add").first
+
+
+@pytest.mark.proves("page:unseen")
+@pytest.mark.parametrize(("screen", "at"), [(DESK, 70), (DESK, -100), (PHONE, 100), (PHONE, -60)])
+async def test_a_change_behind_the_head_or_the_buttons_is_shown_before_it_is_approved(
+    browser: Browser, address: str, model: ScriptedModel, screen: ViewportSize, at: int
+) -> None:
+    chat = BrowserChat(await (await open_context(browser, viewport=screen)).new_page(), address)
     await chat.page.goto(address)
-    await expect(cards(chat)).to_have_count(2)
-    second = (await card(chat, "Clerk 1")).article
-    approve = second.get_by_role("button", name="Approve", exact=True)
-    await expect(approve).not_to_be_in_viewport()
-    assert not await is_seen(second.locator(".preview"))
-    await second.locator(".preview").evaluate("each => scrollTo(0, scrollY + each.getBoundingClientRect().top - 200)")
+    change = await with_long_thoughts(chat, model)
+    approve = chat.page.locator(".card.open .acts .go")
+    await change.evaluate(SCROLL, at)
     await expect(approve).to_be_in_viewport()
+    assert not await is_seen(change)
+    await click_where_it_is(chat.page, approve)
+    await expect(chat.page.locator("#hint")).to_contain_text("not on the screen")
+    assert await is_seen(change)
+    await click_where_it_is(chat.page, approve)
+    await expect(chat.page.get_by_role("article", name="do_nothing")).to_be_visible()
+
+
+@pytest.mark.proves("page:unseen")
+async def test_what_was_not_on_the_screen_does_not_run_from_the_sheet_of_edit_either(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    change = await with_long_thoughts(ana, model)
+    await ana.page.evaluate("scrollTo(0, 0); read.clear()")
+    await ana.page.keyboard.press("e")
+    await expect(ana.page.locator("[popover]:popover-open textarea").last).to_be_focused()
+    await ana.page.keyboard.press("Control+Enter")
+    await expect(ana.page.locator("#hint")).to_contain_text("not on the screen")
+    assert await is_seen(change)
+    await expect(ana.page.locator(".card.open")).to_have_count(1)
 
 
 async def test_a_command_without_arguments_is_read_once_its_title_was_on_the_screen(

@@ -175,7 +175,7 @@ async def redirect_home(_request: web.Request) -> web.StreamResponse:
 async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> Receipt:
     """Approve one; the receipt says whether it was approved, or why not."""
     origin = Origin(by=identity.person_of(request), channel=pick.channel)
-    name = "A selected card"
+    name = "a selected card"
     try:
         if not is_own(pick.channel):
             raise NotAllowed(f"decide here: its team decides on {pick.channel.surface.title()}.")
@@ -183,9 +183,9 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> R
         name = turn_card(agent, turn).action
         await workspace.actions.press(Button("approve", pick.turn, shown=pick.shown), FormInput(), origin)
     except PersonError as error:
-        return Receipt(f"{name}: {error}", is_approved=False)
+        return Receipt(f"Not approved: {name}: {error}", is_approved=False)
     workspace.last_decisions.note(origin.by, pick.channel, pick.turn)
     _, after = await workspace.views.turn(pick.channel, pick.turn)
     if after.first_approval:
-        return Receipt(f"{name}: 1 of 2. {SECOND}", is_approved=False)
-    return Receipt(f"{name}: approved.", is_approved=True)
+        return Receipt(f"1 of 2: {name}. {SECOND}", is_approved=False)
+    return Receipt(f"Approved: {name}", is_approved=True)

@@ -2,19 +2,20 @@
 "use strict";
 
 // Keeps a click from deciding what a person has not seen: by a control that has just come or moved, on a command that was never on the screen.
-const DECIDING = ".acts:not(.toast *) button:not([type=button]), .lease button, .pop:not(#keys, #channel-sheet) button:not([type=button])", SAFE = /^(reject|stop|edit|review|revoke):/;
-const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, FIRST_LINE_PX = 28;
-const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
+const DECIDING = ".acts:not(.toast *) button:not([type=button]), .lease button, .pop:not(#keys, #channel-sheet) button:not([type=button])", SAFE = /^(reject|stop|review|revoke):/;
+const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, LINE_PX = [3, 17];
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
 const read = new Set(), controls = new Map();  // hashes of commands that were on the screen; where each control stands, when it came and moved
 
 /** Names a control across updates. */
 const keyOf = control => [control.closest("[popover]")?.id, control.id, control.value].join(" ");
-/** What a card shows of its command: the text of its preview, its arguments, or the title of one without any. */
-const commandOf = card => card.querySelector(".preview > pre") ?? card.querySelector(".preview, .arguments:not(.why *)") ?? card.querySelector("h2");
+/** What a card shows of its command: the lines of a change, another text, its arguments, or the title of one without any. */
+const COMMAND = [".preview > pre :is(.add, .cut)", ".preview > pre", ".arguments:not(.why *)", ".preview", "h2"];
+const commandOf = card => COMMAND.map(each => card.querySelectorAll(each)).find(each => each.length);
 
-/** Note where controls stand, before and after an update. What it moved settles anew: another button may be under the pointer. */
+/** Note where controls stand, before and after an update, and what was read then. What it moved settles anew: another button may be under the pointer. */
 function noteControls(isUpdated) {
+  noteRead();
   const present = [...document.querySelectorAll(DECIDING)], keys = present.map(keyOf);
   for (const key of controls.keys()) if (!keys.includes(key)) controls.delete(key);  // one that comes back settles anew
   for (const control of present) {
@@ -35,10 +36,14 @@ function isSettled(control, isPointer) {
   return performance.now() - (isPointer ? Math.max(came, moved) : came) >= SETTLING_MS;
 }
 
-const boxHeight = document.querySelector("form.reply")?.offsetHeight ?? 0;  // it lies over the page
-const watcher = new IntersectionObserver(entries => {
-  for (const { isIntersecting, target } of entries) if (isIntersecting) read.add(target.closest("article")?.dataset.hash);
-}, { rootMargin: `0px 0px ${-boxHeight - FIRST_LINE_PX}px` });
+/** Whether the beginning of a text is on the screen, and nothing lies over it, as heads, buttons and the reply box do. */
+const isSeen = (text, { left, top } = text.getBoundingClientRect()) => LINE_PX.every(each => text.contains(document.elementFromPoint(left + 9, top + each)));
+/** Note the commands that are on the screen. */
+function noteRead() {
+  for (const card of document.hidden ? [] : document.querySelectorAll("article[data-hash]"))
+    if (!read.has(card.dataset.hash) && [...commandOf(card)].some(each => isSeen(each))) read.add(card.dataset.hash);
+}
+for (const kind of ["scroll", "resize", "visibilitychange"]) addEventListener(kind, noteRead, { capture: true, passive: true });
 
 /** Bring a card back instead of letting a control decide unseen; return whether it was held back. */
 function holdBack(control, isPointer) {
@@ -47,7 +52,8 @@ function holdBack(control, isPointer) {
   const isUnread = card?.dataset.hash && !read.has(card.dataset.hash) && !SAFE.test(control.value);
   if (!isUnread && (isPointer || !card || isInSight)) return false;
   control.closest(".pop")?.hidePopover();
-  (isUnread ? commandOf(card) : card).scrollIntoView({ block: "start" });
+  if (isUnread) scrollBy(0, commandOf(card)[0].getBoundingClientRect().top - innerHeight / 2);  // clear of what stays at the edges
+  else card.scrollIntoView({ block: "start" });
   settleAgain(card);
   return hint(isUnread ? UNREAD : "This card was out of sight. Read it, then press again.");
 }
@@ -63,7 +69,7 @@ function hint(sentence) {
 /** Whether a control may not act yet; a row whose command was not on the screen is opened instead of selected. */
 function isHeld(control, isPointer) {
   const hash = control.matches(".pick") && control.value.split(" ").pop();
-  if (!hash) return holdBack(control, isPointer) || (!isSettled(control, isPointer) && hint(JUST_APPEARED));
+  if (!hash) return holdBack(control, isPointer) || (!isSettled(control, isPointer) && hint("This has just appeared: nothing was done. Read it, then press again."));
   if (!read.has(hash)) document.getElementById(`row-${control.id.slice("pick-".length)}`).click();
   return !read.has(hash) && hint(UNREAD);
 }
@@ -83,8 +89,7 @@ const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[
 let typedAt = -Infinity, lostAt = -Infinity, walked = null;
 
 const isAsking = id => Boolean(document.getElementById(id)?.querySelector(APPROVE));
-const currentRow = () => document.querySelector("#queue a.entry[aria-current]");
-const stopInFocus = () => document.activeElement.closest(STOPS);
+const currentRow = () => document.querySelector("#queue a.entry[aria-current]"), stopInFocus = () => document.activeElement.closest(STOPS);
 
 /** The card that a key decides on: the one in focus; in a thread the only one that asks, unless one walked to another. */
 function askingCard() {
@@ -189,8 +194,7 @@ document.addEventListener("mousedown", event => {
 const busy = new Map(), decidedHere = new Set();  // labels of buttons whose form is on its way; ids of cards that the person decides here
 let answered = 0, begun = null;  // forms that were answered; the proposals that were seen when the reply was begun
 
-const contentOf = form => String(new URLSearchParams(new FormData(form)));
-const parsed = text => new DOMParser().parseFromString(text, "text/html");
+const contentOf = form => String(new URLSearchParams(new FormData(form))), parsed = text => new DOMParser().parseFromString(text, "text/html");
 const refusalIn = text => parsed(text).querySelector("#alert .alert")?.textContent ?? "That did not work.";
 const selectedCards = () => [...document.querySelectorAll(".pick:checked")].map(each => each.id.slice("pick-".length));
 const nameOf = button => `${button.value} ${busy.get(button) ?? button.textContent}`;
@@ -214,8 +218,8 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { requestConfig: requ
   if (request.verb !== "post") return;
   const form = request.elt.form ?? request.elt, button = request.triggeringEvent.submitter ?? request.elt;
   const buttons = [...form.elements].filter(each => each.matches("button")), card = form.closest("article, aside")?.id ?? "";
-  const title = document.getElementById("queue") && form.closest("article") && [...document.querySelectorAll("#top h2, article .head h2")].map(each => each.textContent.trim()).join(": ");  // it may be gone then
-  Object.assign(request, { form, buttons, card, title, shown, written: contentOf(form) });
+  const name = form.closest("article") && document.querySelector(".pane #top h2")?.textContent.trim();  // it may be gone then
+  Object.assign(request, { form, buttons, card, name, shown, written: contentOf(form) });
   if (/^(approve|edit|reject|stop):/.test(button.value)) decidedHere.add(card);
   for (const each of buttons) {
     busy.set(each, each.textContent);
@@ -261,10 +265,10 @@ function takeAnswer(detail, request, { status, responseURL, responseText }) {
   refresh().then(() => comeBack(card, card));
 }
 
-/** Say why a form was refused, in a list also of which card, and mark its fields. */
-function refuse({ form, title }, text) {
+/** Say why a form was refused, in a list also of whose card, and mark its fields. */
+function refuse({ form, name }, text) {
   const names = [...parsed(text).querySelectorAll("[aria-invalid]")].map(each => each.name || each.querySelector("[name]")?.name);
-  say((title && !document.querySelector(".pop:popover-open") ? `${title}: ` : "") + refusalIn(text));
+  say((name && !document.querySelector(".pop:popover-open") ? `“${name.replace(/[“”]/g, "'")}”: ` : "") + refusalIn(text));
   for (const each of form.querySelectorAll("input, select, textarea")) each.ariaInvalid = names.includes(each.name) ? "true" : null;
   form.querySelector("[aria-invalid]")?.focus();
   refresh();

@@ -158,13 +158,13 @@ async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, m
     changed = {**selected, second: selected[second][:-32] + "0" * 32}
     status, page = await approve(ana, changed)
     assert status == 200
-    assert "Ada wants to write “Ada.md” (+1): approved." in page
-    assert "Cy ∙ x wants to write “Cy ∙ x.md” (+1): approved." in page
-    assert "Bob wants to write “Bob.md” (+1): approved." not in page
+    assert "Approved: Ada wants to write “Ada.md” (+1)" in page
+    assert "Approved: Cy ∙ x wants to write “Cy ∙ x.md” (+1)" in page
+    assert "Approved: Bob wants to write “Bob.md” (+1)" not in page
     assert list(await picks(ana)) == [second]
     status, page = await approve(ana, {first: selected[first], second: selected[second]})
-    assert "Ada · Write “Ada.md” (+1): already approved by @ana" in page
-    assert "Bob wants to write “Bob.md” (+1): approved." in page
+    assert "Not approved: Ada · Write “Ada.md” (+1): already approved by @ana" in page
+    assert "Approved: Bob wants to write “Bob.md” (+1)" in page
     assert third not in await picks(ana)
 
 
@@ -177,7 +177,7 @@ async def test_a_selection_decides_nothing_for_others_and_for_other_surfaces(
     (name, value), *_ = selected.items()
     for foreign in (value.replace("web/local/general", "slack/T1/C1"), value.replace("general", "other")):
         status, page = await approve(ana, {name: foreign})
-        assert (status, ": approved." in page) == (200, False)
+        assert (status, "Approved:" in page) == (200, False)
     assert (await approve(ana, {name: "nowhere"}))[0] == 422
     assert (await approve(ana, {}))[0] == 422
     async with ana.session.post(f"{base}/approve", data=selected, headers={"Origin": "https://evil.example"}) as answer:
@@ -247,7 +247,7 @@ async def test_a_decision_and_a_selection_keep_the_filter(base: str, ana: PageCh
     (name, value), *_ = (await picks(ana)).items()
     async with ana.session.post(f"{base}/approve?class=execute", data={name: value}) as answered:
         after = await answered.text()
-    assert "approved." in after
+    assert "Approved: " in after
     assert rows(after) == []
 
 
