@@ -151,6 +151,7 @@ async def test_several_cards_are_selected_and_approved_together(ana: BrowserChat
         ["Approved: Ada wants to write “Ada.md” (+1)", "Approved: Cy wants to write “Cy.md” (+1)"]
     )
     await expect(bar).to_be_hidden()
+    await expect(ana.page.get_by_role("main")).to_be_focused()
     assert "/approve" not in ana.page.url
 
 

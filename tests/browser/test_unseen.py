@@ -147,7 +147,6 @@ async def test_a_change_behind_the_head_or_the_buttons_is_shown_before_it_is_app
     browser: Browser, address: str, model: ScriptedModel, screen: ViewportSize, at: int
 ) -> None:
     chat = BrowserChat(await (await open_context(browser, viewport=screen)).new_page(), address)
-    await chat.page.goto(address)
     change = await with_long_thoughts(chat, model)
     approve = chat.page.locator(".card.open .acts .go")
     await change.evaluate(SCROLL, at)

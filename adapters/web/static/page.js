@@ -249,7 +249,7 @@ function afterUpdate(was, { elt, form, card }) {
   if (changed) document.getElementById("news").textContent = changed[1];
   if (elt.matches("[hx-sync]")) goTo(openCard()?.checkVisibility() ? openCard() : currentRow());
   else noteLoss(was.meant, was.focus);
-  comeBack(card || was.focus, card || decidedHere.has(was.focus));  // a page may be here before the answer is
+  comeBack(card || was.focus || (form && "main"), card || decidedHere.has(was.focus));  // a page may be here before the answer is
   if (form?.matches(".reply") && !document.querySelector("#told > *")) present().scrollIntoView({ block: "end" });
   else if (was.isAtEnd && changed) showNewest();
   noteControls(true);
