@@ -40,6 +40,7 @@ NXG pays more now, WND has contracts to 2031.
 """
 PAUSES = (0.9, 0.2, 0.5, 0.3)  # minutes until people decide
 OLD = "# Energy: two candidates\n\nCoal producers look cheapest on every measure.\n"
+LOGS = "09:12 build 411 passed\n09:48 build 412 failed: no disk\n10:05 build 413 passed\n"
 WEEKLY = """# Week 48
 
 - **Orders** 214, 12 more than last week
@@ -129,7 +130,7 @@ async def day(now: datetime) -> list[Values]:
         _weekly(now),
         _stopped(now),
         _paused(now),
-        *_asking(now),
+        *await _asking(now),
         *_thinking(now),
     ]
 
@@ -163,14 +164,18 @@ async def _energy(now: datetime) -> Values:
     story.minutes = 3
     said = "Without coal two candidates are left. I put them side by side in place of the old conclusion."
     arguments = {"filename": "report.md", "text": REPORT}
-    files = InMemoryFiles()
-    await files.write("report.md", OLD.encode())
-    preview = await (
-        Commands.of(*FILE_COMMANDS).get("write_to_file").preview(arguments, CommandContext(agent=agent, files=files))
-    )
     asks = story.proposes("write_to_file", arguments, said, "Two figures each are few to judge a company by.")
-    asks = replace(asks, proposal=replace(asks.proposal, preview=preview))
+    asks = await _with_preview(agent, asks, "report.md", OLD)
     return story.ends(Awaiting(), replace(note, taken_into=asks.id), asks)
+
+
+async def _with_preview(agent: Agent, turn: Turn, path: str, text: str) -> Turn:
+    """The turn with the preview that its command makes where this file is."""
+    files = InMemoryFiles()
+    await files.write(path, text.encode())
+    context = CommandContext(agent=agent, files=files)
+    preview = await Commands.of(*FILE_COMMANDS).get(turn.call.name).preview(turn.call.arguments, context)
+    return replace(turn, proposal=replace(turn.proposal, preview=preview))
 
 
 def _interrupted(now: datetime) -> Values:
@@ -211,7 +216,7 @@ def _paused(now: datetime) -> Values:
     return story.ends(Paused(REACHED))
 
 
-def _asking(now: datetime) -> Sequence[Values]:
+async def _asking(now: datetime) -> Sequence[Values]:
     asks: Sequence[tuple[str, str, str, Mapping[str, object], str, float]] = (
         ("Price-Watch", "energy-desk", "browse_website", {"url": "https://prices.example/gas"}, "I read today's.", 6),
         ("Tester", "platform", "execute_shell", {"command_line": "pytest -q tests/api"}, "I run what changed.", 11),
@@ -239,8 +244,15 @@ def _asking(now: datetime) -> Sequence[Values]:
         story.minutes += 3
         story.did("list_files", {}, "I look at what is there.", "4 files", BEN)
         story.did("read_file", {"filename": "plan.md"}, "I read the plan.", "20 lines")
+    asking = [(story, story.proposes(command, arguments, said)) for story, command, arguments, said in stories]
     return [
-        story.ends(Awaiting(), story.proposes(command, arguments, said)) for story, command, arguments, said in stories
+        story.ends(
+            Awaiting(),
+            await _with_preview(story.agent, turn, "build/old-logs.txt", LOGS)
+            if turn.call.name == "delete_file"
+            else turn,
+        )
+        for story, turn in asking
     ]
 
 

@@ -52,6 +52,7 @@ function holdBack(control, isPointer) {
   const isUnread = card?.dataset.hash && !read.has(card.dataset.hash) && !SAFE.test(control.value);
   if (!isUnread && (isPointer || !card || isInSight)) return false;
   control.closest(".pop")?.hidePopover();
+  if (isUnread) card.querySelector(".preview [value=changes]")?.click();
   if (isUnread) scrollBy(0, commandOf(card)[0].getBoundingClientRect().top - innerHeight / 2);  // clear of what stays at the edges
   else card.scrollIntoView({ block: "start" });
   settleAgain(card);

@@ -131,8 +131,7 @@ document.documentElement.classList.add("has-keys", ...(localStorage.getItem(KEYS
 const RETRY_MS = 2000, SLOW_MS = 10_000, SOON_MS = 30, END_PX = 44;
 let shown = 0, isAnswer = false, pending = null, isOut = false;  // how many pages were drawn; whether what is drawn now answers a form; the next fetch; whether the session has ended
 
-const present = () => document.getElementById("present");
-const openCard = () => document.querySelector("#thread > article:last-of-type");
+const present = () => document.getElementById("present"), openCard = () => document.querySelector("#thread > article:last-of-type");
 const address = () => document.querySelector("[data-refresh]")?.dataset.refresh ?? location.pathname + location.search;
 
 /** Whether the person changed a field since the server drew it. */
