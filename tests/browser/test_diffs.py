@@ -99,6 +99,7 @@ async def test_what_is_copied_has_no_numbers_and_no_signs(browser: Browser, addr
 async def test_a_table_in_markdown_has_a_preview_that_loads_nothing(browser: Browser, address: str) -> None:
     page = await shown(browser, address, "table", 1280)
     await page.get_by_text("Preview", exact=True).click()
+    await page.evaluate("refresh()")
     await expect(page.get_by_role("cell", name="picture not loaded")).to_be_visible()
     assert await page.locator("main img").count() == 0
 
