@@ -3,14 +3,14 @@
 
 // Keeps a click from deciding what a person has not seen: by a control that has just come or moved, on a command that was never on the screen.
 const DECIDING = ".acts:not(.toast *) button:not([type=button]), .lease button, .pop:not(#keys, #channel-sheet) button:not([type=button])", SAFE = /^(reject|stop|review|revoke):/;
-const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, LINE_PX = [3, 17];
+const SETTLING_MS = 700, MOVED_PX = 4, HELD_MS = 5000, LINE_PX = [3, 17], STEP_PX = 8;
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
 const read = new Set(), controls = new Map();  // hashes of commands that were on the screen; where each control stands, when it came and moved
 
 /** Names a control across updates. */
 const keyOf = control => [control.closest("[popover]")?.id, control.id, control.value].join(" ");
 /** What a card shows of its command: the lines of a change, another text, its arguments, or the title of one without any. */
-const COMMAND = [".preview > pre :is(.add, .cut)", ".preview > pre", ".arguments:not(.why *)", ".preview", "h2"];
+const COMMAND = [".preview:not(.edited) > pre :is(.add, .cut)", ".preview:not(.edited) > pre", ".arguments:not(.why *)", ".preview", "h2"];
 const commandOf = card => COMMAND.map(each => card.querySelectorAll(each)).find(each => each.length);
 
 /** Note where controls stand, before and after an update, and what was read then. What it moved settles anew: another button may be under the pointer. */
@@ -31,19 +31,21 @@ function settleAgain(place) {
   for (const control of place.querySelectorAll(DECIDING)) controls.get(keyOf(control)).came = performance.now();
 }
 
-function isSettled(control, isPointer) {
-  const { came, moved } = controls.get(keyOf(control)) ?? { came: Infinity };
-  return performance.now() - (isPointer ? Math.max(came, moved) : came) >= SETTLING_MS;
-}
+/** Whether a control has stood for a moment, for a pointer also at its place. */
+const isSettled = (control, isPointer, { came, moved } = controls.get(keyOf(control)) ?? { came: Infinity }) =>
+  performance.now() - (isPointer ? Math.max(came, moved) : came) >= SETTLING_MS;
 
 /** Whether the beginning of a text is on the screen, and nothing lies over it, as heads, buttons and the reply box do. */
 const isSeen = (text, { left, top } = text.getBoundingClientRect()) => LINE_PX.every(each => text.contains(document.elementFromPoint(left + 9, top + each)));
-/** Note the commands that are on the screen. */
+/** Note the commands that are on the screen, once the page was drawn where it stays. */
 function noteRead() {
-  for (const card of document.hidden ? [] : document.querySelectorAll("article[data-hash]"))
+  for (const card of document.hidden || !noteRead.isOn ? [] : document.querySelectorAll("article[data-hash]")) {
     if (!read.has(card.dataset.hash) && [...commandOf(card)].some(each => isSeen(each))) read.add(card.dataset.hash);
+    card.classList.toggle("unread", !read.has(card.dataset.hash));
+  }
 }
-for (const kind of ["scroll", "resize", "visibilitychange"]) addEventListener(kind, noteRead, { capture: true, passive: true });
+for (const kind of ["scroll", "resize", "toggle", "visibilitychange"]) addEventListener(kind, noteRead, { capture: true, passive: true });
+addEventListener("pageshow", () => requestAnimationFrame(() => requestAnimationFrame(() => { noteRead.isOn = true; noteRead(); })));
 
 /** Bring a card back instead of letting a control decide unseen; return whether it was held back. */
 function holdBack(control, isPointer) {
@@ -53,8 +55,8 @@ function holdBack(control, isPointer) {
   if (!isUnread && (isPointer || !card || isInSight)) return false;
   control.closest(".pop")?.hidePopover();
   if (isUnread) card.querySelector(".preview [value=changes]")?.click();
-  if (isUnread) scrollBy(0, commandOf(card)[0].getBoundingClientRect().top - innerHeight / 2);  // clear of what stays at the edges
-  else card.scrollIntoView({ block: "start" });
+  const [place] = isUnread ? commandOf(card) : [card];
+  for (let y = 0; y < innerHeight && !isSeen(place); y += STEP_PX) scrollBy(0, place.getBoundingClientRect().top - y);  // until nothing lies over it
   settleAgain(card);
   return hint(isUnread ? UNREAD : "This card was out of sight. Read it, then press again.");
 }
@@ -69,15 +71,16 @@ function hint(sentence) {
 
 /** Whether a control may not act yet; a row whose command was not on the screen is opened instead of selected. */
 function isHeld(control, isPointer) {
-  const hash = control.matches(".pick") && control.value.split(" ").pop();
+  const hash = control.matches(".pick") && control.value.split(" ").pop(), id = control.id.slice("pick-".length), card = document.getElementById(id);
   if (!hash) return holdBack(control, isPointer) || (!isSettled(control, isPointer) && hint("This has just appeared: nothing was done. Read it, then press again."));
-  if (!read.has(hash)) document.getElementById(`row-${control.id.slice("pick-".length)}`).click();
-  return !read.has(hash) && hint(UNREAD);
+  if (read.has(hash)) return false;
+  if (!card) document.getElementById(`row-${id}`).click();
+  return card ? holdBack(card.querySelector("h2"), true) : hint(UNREAD);
 }
 
 document.addEventListener("click", event => {
   const control = event.target.closest?.(`${DECIDING}, .pick:checked`);
-  if (!control || !isHeld(control, event.detail > 0)) return;
+  if (!control || !isHeld(control, event.detail > 0)) return control && hint("");
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);

@@ -76,8 +76,7 @@ document.addEventListener("paste", event => {
 const FOLDS_OPEN = "signoff.folds-open", FOLDS = "details.fold, details.run", kept = new WeakSet(), YEAR_SECONDS = 365 * 24 * 3600;
 const CLOCK = { hour: "numeric", minute: "2-digit" }, formatted = parts => new Intl.DateTimeFormat(undefined, parts);
 const TIME_OF_DAY = formatted(CLOCK), DAY_AND_TIME = formatted({ month: "short", day: "numeric", ...CLOCK });
-const DATE_AND_TIME = formatted({ dateStyle: "medium", timeStyle: "short" });
-const UNITS = { d: 86400, h: 3600, min: 60 };
+const DATE_AND_TIME = formatted({ dateStyle: "medium", timeStyle: "short" }), UNITS = { d: 86400, h: 3600, min: 60 };
 
 /** Show times in the person's zone, those of today without a date, those of this year without a year; count ages on. */
 function showTimes() {
@@ -157,8 +156,7 @@ function beforeNodeMorphed(old, fresh) {
     old.blur();
   }
   const isOld = !isAnswer && old.matches("#told, #alert, main:not(:has([data-live])), form:has([aria-invalid=true])");
-  const isSameTime = old.matches("time:not(.ago)") && old.dateTime === fresh.dateTime;
-  return !(isOld || isSameTime || busy.has(old) || old.matches("#news, #hint, #drop, article .pop:popover-open, .fold > .below:has(> .turn)"));
+  return !(isOld || busy.has(old) || old.matches("#news, #hint, #drop, article .pop:popover-open, .fold > .below:has(> .turn)"));
 }
 
 /** Whether an element may leave the page. A sheet in which somebody wrote stays, says why, and decides nothing more. */
