@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Locator, ViewportSize, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import IN_A_BROWSER, BrowserCard, BrowserChat, ana_on, is_seen, open_context
+from tests.browser.browsing import IN_A_BROWSER, BrowserCard, BrowserChat, ana_on, open_context
 from tests.scenario.chat import writing
 
 pytestmark = IN_A_BROWSER
@@ -115,21 +115,6 @@ async def test_a_new_proposal_appears_below_those_that_wait_and_the_list_passes_
     await expect(ana.page.get_by_role("article", name="Bob")).to_have_count(0)
     found = await Axe().run(ana.page)
     assert found.violations_count == 0, found.generate_report()
-
-
-async def test_no_button_is_in_sight_without_the_command_that_it_approves(
-    ana: BrowserChat, model: ScriptedModel
-) -> None:
-    model.say(writing("Ada.md", "\n".join(map(str, range(200)))))
-    await ana.new_agent(f"Ada {'Lovelace ' * 8}".strip(), "writes", "Write a file")
-    await ana.asks("write_to_file")
-    await ana.page.goto(ana.base)
-    await card(ana, "Ada")
-    end = await ana.page.evaluate("document.documentElement.scrollHeight - innerHeight")
-    for y in range(0, end + 1, 16):
-        await ana.page.evaluate(f"scrollTo(0, {y})")
-        approve, title = [await is_seen(ana.page.locator(f".card.open {each}").first) for each in (".acts .go", "h2")]
-        assert title or not approve, f"{y} of {end}"
 
 
 @pytest.mark.proves("page:selected")

@@ -20,6 +20,7 @@ OUT_OF_SIGHT = """id => {
 # Room below the card, so that it can be scrolled off the screen.
 ROOM_BELOW = "document.querySelector('.pane').style.paddingBottom = '3000px'"
 DESK, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)
+LOW = ViewportSize(width=910, height=512)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -142,13 +143,14 @@ async def with_long_thoughts(chat: BrowserChat, model: ScriptedModel) -> Locator
 
 
 @pytest.mark.proves("page:unseen")
-@pytest.mark.parametrize(("screen", "at"), [(DESK, 70), (DESK, -100), (PHONE, 100), (PHONE, -60)])
+@pytest.mark.parametrize(("screen", "at"), [(DESK, 70), (DESK, -100), (LOW, -100), (PHONE, 100), (PHONE, -60)])
 async def test_a_change_behind_the_head_or_the_buttons_is_shown_before_it_is_approved(
     browser: Browser, address: str, model: ScriptedModel, screen: ViewportSize, at: int
 ) -> None:
     chat = BrowserChat(await (await open_context(browser, viewport=screen)).new_page(), address)
     change = await with_long_thoughts(chat, model)
     approve = chat.page.locator(".card.open .acts .go")
+    await chat.page.get_by_label("Reply to").fill("a line\n" * 12)
     await change.evaluate(SCROLL, at)
     await expect(approve).to_be_in_viewport()
     assert not await is_seen(change)
@@ -171,6 +173,32 @@ async def test_what_was_not_on_the_screen_does_not_run_from_the_sheet_of_edit_ei
     await expect(ana.page.locator("#hint")).to_contain_text("not on the screen")
     assert await is_seen(change)
     await expect(ana.page.locator(".card.open")).to_have_count(1)
+
+
+@pytest.mark.proves("page:unseen")
+async def test_what_a_page_passes_while_it_loads_is_not_read(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(writing("a.md", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await ana.says("a line of a note\n" * 100)
+    await expect(ana.page.get_by_label("Reply to")).to_be_empty()
+    await ana.page.goto(f"{ana.page.url.partition('#')[0]}?#present")
+    await ana.page.wait_for_function("noteRead.isOn")
+    assert await ana.page.evaluate("scrollY > 0 && read.size === 0")
+
+
+@pytest.mark.proves("page:unseen")
+async def test_a_box_of_an_open_card_leads_to_its_command_and_then_selects_it(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await with_long_thoughts(ana, model)
+    await ana.page.goto(ana.base)
+    pick, add = ana.page.get_by_role("checkbox"), ana.page.locator(".card.open .preview .add")
+    await pick.first.press("Space")
+    assert await is_seen(add)
+    await expect(pick.first).not_to_be_checked()
+    await pick.first.press("Space")
+    await expect(pick.first).to_be_checked()
 
 
 async def test_a_command_without_arguments_is_read_once_its_title_was_on_the_screen(

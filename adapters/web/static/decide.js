@@ -41,7 +41,7 @@ const isSeen = (text, { left, top } = text.getBoundingClientRect()) => LINE_PX.e
 function noteRead() {
   for (const card of document.hidden || !noteRead.isOn ? [] : document.querySelectorAll("article[data-hash]")) {
     if (!read.has(card.dataset.hash) && [...commandOf(card)].some(each => isSeen(each))) read.add(card.dataset.hash);
-    card.classList.toggle("unread", !read.has(card.dataset.hash));
+    card.toggleAttribute("data-unread", !read.has(card.dataset.hash));
   }
 }
 for (const kind of ["scroll", "resize", "toggle", "visibilitychange"]) addEventListener(kind, noteRead, { capture: true, passive: true });
