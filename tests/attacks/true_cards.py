@@ -66,7 +66,7 @@ def in_discord(message: Any) -> Iterator[tuple[str, str]]:
 def on_page(agent: Agent, turn: Turn) -> list[str]:
     """The arguments on the page's card, which has tags and attributes of Signoff alone."""
     card, macros = turn_card(agent, turn), cast("Any", _environment().get_template("_card.html").make_module({}))
-    said = f"{macros.says(agent, card)}{macros.quiet_line(card, 'why')}{macros.named(title_of(turn))}"
+    said = f"{macros.says(agent, card)}{macros.quiet_line(agent, card, 'why')}{macros.named(title_of(turn))}"
     shown = str(macros.command(card, True))  # the quiet line has those again that the preview stands for
     html = f"{shown}{said}{macros.review(card, 'review')}"
     tags = re.findall(r"<([^<>]*)>", html)
