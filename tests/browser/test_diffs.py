@@ -17,6 +17,7 @@ from agent_core.testing.examples import a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.text.diffs import diff_of
 from tests.browser.browsing import IN_A_BROWSER, open_context, press_settled
+from tests.browser.test_unseen import SCROLL
 from tests.scenario.served import served
 from tests.tables import make_tables
 
@@ -118,14 +119,14 @@ async def test_a_refusal_names_the_agent_whose_card_it_was(browser: Browser, add
 async def test_a_change_is_not_read_while_only_the_lines_around_it_are_on_the_screen(
     browser: Browser, address: str
 ) -> None:
-    page = await shown(browser, address, "paragraphs", 1000)
-    await page.set_viewport_size({"width": 1000, "height": 590})
-    await page.locator(".keep").first.evaluate("each => scrollBy(0, each.getBoundingClientRect().top - 300)")
-    await page.evaluate("() => { read.clear(); return new Promise(requestAnimationFrame); }")
+    page = await shown(browser, address, "paragraphs", 1280)
+    await page.set_viewport_size({"width": 1280, "height": 590})
+    await page.wait_for_function("noteRead.isOn")
+    await page.locator(".keep").first.evaluate(SCROLL, 300)
     assert await page.evaluate("read.size") == 0
     await page.get_by_role("button", name="Approve", exact=True).evaluate("each => each.click()")
     await expect(page.locator("#hint")).to_contain_text("not on the screen")
-    await expect(page.locator(".add").first).to_be_in_viewport()
+    await expect(page.locator("pre.diff .cut").first).to_be_in_viewport()
 
 
 async def test_the_end_of_a_very_long_diff_is_behind_a_line(browser: Browser, address: str) -> None:
