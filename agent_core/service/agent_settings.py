@@ -247,7 +247,8 @@ class AgentSettings(TransactionalService):
             before = await work.preferences.get(origin.channel, TOOLS_KEY)
             changed = change(parse_tool_switches(before))
             if not await self.is_repeated(work, origin):
-                work.preferences.put(origin.channel, TOOLS_KEY, serialise_tool_switches(changed, before))
+                text = serialise_tool_switches(changed, before)
+                work.preferences.exchange(origin.channel, TOOLS_KEY, before, text)
                 self._record(work, origin, "set the channel's tools", detail)
             return changed
 

@@ -51,8 +51,9 @@ class ChannelNotifications(TransactionalService):
             changed = change(parse_notification_settings(stored).reminders)
             _require_usable(changed)
             if not await self.is_repeated(work, origin):
-                text = serialise_reminder_settings(changed, stored.get(PREFERENCE))
-                work.preferences.put(origin.channel, PREFERENCE, text)
+                before = stored.get(PREFERENCE)
+                text = serialise_reminder_settings(changed, before)
+                work.preferences.exchange(origin.channel, PREFERENCE, before, text)
                 self._record(work, origin, "set the channel's reminders", detail)
             return changed
 
