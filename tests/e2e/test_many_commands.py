@@ -90,7 +90,7 @@ def steps(url: Any) -> Sequence[tuple[str, Mapping[str, object], str]]:
         ("read_audio_from_file", {"filename": "talk.mp3"}, "Hello there."),
         ("clone_repository", {"url": url("/git/spin"), "clone_path": "spin"}, "README"),
         ("read_file", {"filename": "spin/README.md"}, "How spin is measured"),
-        ("write_to_file", {"filename": "count.py", "text": PROGRAM}, "count.py now holds"),
+        ("write_to_file", {"filename": "count.py", "text": PROGRAM}, "count.py 87 bytes"),
         ("execute_python_file", {"filename": "count.py"}, "3 lines written"),
         ("execute_shell", {"command_line": PROBE}, "3 result.csv"),
         ("analyze_code", {"filename": "count.py"}, "The file is never closed."),
