@@ -112,7 +112,7 @@ function meantCards() {
 function noteLoss(ids, focus) {
   const stateOf = id => document.getElementById(id)?.ariaLabel?.split(/ · turn \d+ · /).pop().replace(/“.*”/s, "");
   const own = `by @${document.getElementById("me").defaultValue}`, said = id => stateOf(id)?.split(/[,·]/) ?? [];
-  if (ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).some(part => part.trim().endsWith(own)))) return;
+  if (!document.getElementById("thread") || ids.every(id => isAsking(id) || decidedHere.has(id) || said(id).some(part => part.trim().endsWith(own)))) return;
   lostAt = performance.now();
   if (ids.includes(focus)) hint("That card does not ask you any more.");
 }

@@ -84,12 +84,13 @@ async def test_a_deleted_file_is_restored_on_its_page_or_by_a_line_in_the_thread
 
 
 @pytest.mark.slow
-async def test_a_right_to_left_name_does_not_reorder_the_title_of_a_folded_card(ana: PageChat) -> None:
+async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_or_open(ana: PageChat) -> None:
     ana.seen.clear()
     card = await ana.asks("write_to_file")
     await card.press("Reject", reason="No")
     page = await ana.page()
     assert f'<span class="about"><b>Write “<bdi>{NAME}</bdi>”' in page
+    assert '<p class="file">4 lines' in await ana.page(f"/t/{card.turn}")
 
 
 @pytest.mark.slow
