@@ -27,7 +27,6 @@ from agent_core.model.draft import clean_goals, effort_problem, goals_problem, m
 from agent_core.model.ids import AgentId
 from agent_core.model.model_calls import Budget
 from agent_core.model.origin import ChannelScope, Origin
-from agent_core.model.records.audit import AuditEntry
 from agent_core.model.records.reservation import reached_budget
 from agent_core.oversight.policy import require_keeps, require_may_change, require_may_decide
 from agent_core.oversight.policy_change import (
@@ -159,7 +158,7 @@ class AgentSettings(TransactionalService):
             budget = await work.budgets.of(origin.channel)
             if not await self.is_repeated(work, origin):
                 work.budgets.set_limit(origin.channel, limit)
-                self._record(work, origin, "set the channel's budget", _limit_text(limit))
+                self.audit_channel(work, origin, "set the channel's budget", _limit_text(limit))
             return replace(budget, limit=limit)
 
         return await self.save(act, Attempt(origin=origin, what="set the channel's budget"))
@@ -176,7 +175,7 @@ class AgentSettings(TransactionalService):
             if not await self.is_repeated(work, origin):
                 before = await work.preferences.get(origin.channel, SITES_KEY)
                 work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites, before))
-                self._record(work, origin, "set the channel's sites", _sites_text(sites))
+                self.audit_channel(work, origin, "set the channel's sites", _sites_text(sites))
             return sites
 
         return await self.save(act, Attempt(origin=origin, what="set the channel's sites"))
@@ -210,7 +209,7 @@ class AgentSettings(TransactionalService):
             changed = replace(changed, set_by=origin.by)
             changed = with_choosers(present, changed, origin.by, now)
             work.preferences.exchange(origin.channel, POLICY_KEY, before, serialise_channel_policy(changed, before))
-            self._record(work, origin, "set the channel's policy", said)
+            self.audit_channel(work, origin, "set the channel's policy", said)
             for agent in await work.agents.of(origin.channel):
                 await self._follow(work, agent, changed, f"{origin.by} set the policy of this channel: {said}.")
             return changed
@@ -247,17 +246,11 @@ class AgentSettings(TransactionalService):
             before = await work.preferences.get(origin.channel, TOOLS_KEY)
             changed = change(parse_tool_switches(before))
             if not await self.is_repeated(work, origin):
-                text = serialise_tool_switches(changed, before)
-                work.preferences.exchange(origin.channel, TOOLS_KEY, before, text)
-                self._record(work, origin, "set the channel's tools", detail)
+                work.preferences.exchange(origin.channel, TOOLS_KEY, before, serialise_tool_switches(changed, before))
+                self.audit_channel(work, origin, "set the channel's tools", detail)
             return changed
 
         return await self.save(act, Attempt(origin=origin, what="set the channel's tools"))
-
-    def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
-        """Append an entry about the channel to the decision log."""
-        at = self.clock.now()
-        work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
 
 
 async def groups_of_policy(database: Database, channel: ChannelScope) -> frozenset[str]:

@@ -17,10 +17,10 @@ from agent_core.model.channel_settings import (
     NotificationSettings,
     ReminderSettings,
     parse_notification_settings,
+    parse_reminder_settings,
     serialise_reminder_settings,
 )
 from agent_core.model.origin import ChannelScope, Origin
-from agent_core.model.records.audit import AuditEntry
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
@@ -47,14 +47,13 @@ class ChannelNotifications(TransactionalService):
         _require_chat_platform(origin.channel)
 
         async def act(work: UnitOfWork) -> ReminderSettings:
-            stored = await work.preferences.list_by_prefix(origin.channel, PREFERENCE)
-            changed = change(parse_notification_settings(stored).reminders)
+            before = await work.preferences.get(origin.channel, PREFERENCE)
+            changed = change(parse_reminder_settings(before))
             _require_usable(changed)
             if not await self.is_repeated(work, origin):
-                before = stored.get(PREFERENCE)
                 text = serialise_reminder_settings(changed, before)
                 work.preferences.exchange(origin.channel, PREFERENCE, before, text)
-                self._record(work, origin, "set the channel's reminders", detail)
+                self.audit_channel(work, origin, "set the channel's reminders", detail)
             return changed
 
         return await self._save_and_wake(origin.channel, act)
@@ -75,7 +74,7 @@ class ChannelNotifications(TransactionalService):
                 raise NotPossible(f"{MAX_DIRECT} people get direct messages about this channel, and no more can.")
             if not await self.is_repeated(work, origin):
                 work.preferences.put(origin.channel, f"{PERSON}{origin.by.id}", "on" if is_wanted else "")
-                self._record(work, origin, "set direct messages", "on" if is_wanted else "off")
+                self.audit_channel(work, origin, "set direct messages", "on" if is_wanted else "off")
 
         await self._save_and_wake(origin.channel, act)
 
@@ -88,10 +87,6 @@ class ChannelNotifications(TransactionalService):
             return saved
 
         return await self.save(act_and_wake)
-
-    def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
-        at = self.clock.now()
-        work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
 
 
 def require_may_set_reminders(origin: Origin) -> None:

@@ -150,6 +150,11 @@ class TransactionalService:
     def audit(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, detail: str = "") -> None:
         work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
 
+    def audit_channel(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
+        """Append an entry about the channel to the decision log."""
+        at = self.clock.now()
+        work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
+
     async def _record_refusal(self, attempt: Attempt, why: str, work: UnitOfWork) -> None:
         origin, now = attempt.origin, self.clock.now()
         if origin.delivery and not await work.deliveries.first_time(f"{origin.delivery} refused", now):
