@@ -21,9 +21,6 @@ RECORD = """{
         close() {}
     }
     window.Notification = Recorded;
-    window.tones = 0;
-    const start = OscillatorNode.prototype.start;
-    OscillatorNode.prototype.start = function (...given) { window.tones += 1; return start.apply(this, given); };
     window.hide = is => Object.defineProperty(document, "hidden", { value: is, configurable: true });
 }"""
 
@@ -96,30 +93,3 @@ async def test_who_did_not_ask_for_it_is_not_notified(ana: BrowserChat, model: S
     await ana.asks("write_to_file")
     await expect(ana.page).to_have_title("(1) Clerk · #general · Signoff")
     assert await ana.page.evaluate("notified") == []
-
-
-@pytest.mark.proves("page:sound")
-async def test_a_sound_is_off_until_it_is_switched_on_and_plays_only_while_the_page_is_not_in_view(
-    ana: BrowserChat, model: ScriptedModel
-) -> None:
-    page = ana.page
-    await ana.new_agent("Clerk", "writes", "Write a file")
-    await page.evaluate("hide(true)")
-    model.say(writing("a.md", "one"))
-    card = await ana.asks("write_to_file")
-    await expect(page).to_have_title("(1) Clerk · #general · Signoff")
-    assert await page.evaluate("tones") == 0
-    await page.evaluate("hide(false)")
-    await page.get_by_role("button", name="Settings").click()
-    await page.get_by_label("Play a sound").check()
-    assert await page.evaluate("tones") == 1, "what was chosen is heard"
-    await page.keyboard.press("Escape")
-    await card.press("Approve")
-    await expect(page).to_have_title("Clerk · #general · Signoff")
-    await page.evaluate("hide(true)")
-    model.say(adding("a.md", "two"))
-    await ana.asks("append_to_file")
-    await page.wait_for_function("() => tones === 2")
-    await page.reload()
-    await page.get_by_role("button", name="Settings").click()
-    await expect(page.get_by_label("Play a sound")).to_be_checked()

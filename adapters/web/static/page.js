@@ -1,8 +1,8 @@
 // What a person sees change: settings of this browser, calls for attention, dropped files, and the page that is kept up to date.
 "use strict";
 
-// Calls the person while the page is not in view, when more agents need approval or one of theirs is done: by the title and
-const SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35, rail = () => document.getElementById("rail").dataset;
+// Calls the person while the page is not in view, when more agents need approval or one of theirs is done: by title, icon and notification.
+const rail = () => document.getElementById("rail").dataset;
 const permission = () => window.Notification?.permission;
 let { asking, finishedAt = "" } = rail();
 
@@ -20,23 +20,11 @@ function callPerson(before) {
   const was = Number(asking), ended = finishedAt, [headline] = [...waitingNow()].filter(([id]) => !before.has(id)).map(each => each[1]);
   ({ asking, finishedAt = "" } = rail());
   document.querySelector("link[rel=icon]").href = `/static/icon${asking > 0 ? "-due" : ""}.svg`;
-  const done = finishedAt > ended ? rail().finished : "", isCall = asking > was || done;
-  if (!(isCall || headline) || !document.hidden) return;  // a card may come after its count: its headline takes the place
-  if (isCall && localStorage.getItem(SOUND)) playTone();
-  if (permission() !== "granted") return;
+  const done = finishedAt > ended ? rail().finished : "";
+  if (!(asking > was || done || headline) || !document.hidden || permission() !== "granted") return;  // a card may come after its count: its headline takes the place
   const waiting = asking === "1" ? "An agent waits for you." : `${asking} agents wait for you.`;
   const note = new Notification("Signoff", { body: headline ?? (asking > was ? waiting : done), tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
-}
-
-/** A short tone that fades out. */
-function playTone() {
-  const audio = new AudioContext(), tone = new OscillatorNode(audio, { frequency: TONE_HZ }), volume = new GainNode(audio, { gain: 0.2 });
-  volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + TONE_SECONDS);
-  tone.connect(volume).connect(audio.destination);
-  tone.addEventListener("ended", () => audio.close());
-  tone.start();
-  tone.stop(audio.currentTime + TONE_SECONDS);
 }
 
 document.addEventListener("click", async event => {
@@ -72,19 +60,19 @@ document.addEventListener("paste", event => {
   if (event.target.id === "reply" && !event.clipboardData.getData("text/plain")) addFiles(event, event.clipboardData);
 });
 
-// What a person sets in this browser: the theme, keys, a sound, finished turns open; and times in their own zone and language.
+// What a person sets in this browser: the theme, keys, finished turns open; and times in their own zone and language.
 const FOLDS_OPEN = "signoff.folds-open", FOLDS = "details.fold, details.run", kept = new WeakSet(), YEAR_SECONDS = 365 * 24 * 3600;
-const CLOCK = { hour: "numeric", minute: "2-digit" }, formatted = parts => new Intl.DateTimeFormat(undefined, parts);
-const TIME_OF_DAY = formatted(CLOCK), DAY_AND_TIME = formatted({ month: "short", day: "numeric", ...CLOCK });
-const DATE_AND_TIME = formatted({ dateStyle: "medium", timeStyle: "short" }), UNITS = { d: 86400, h: 3600, min: 60 };
+const CLOCK = { hour: "numeric", minute: "2-digit" }, UNITS = { d: 86400, h: 3600, min: 60 };
+const formats = () => [CLOCK, { month: "short", day: "numeric", ...CLOCK }, { dateStyle: "medium", timeStyle: "short" }].map(each => new Intl.DateTimeFormat(undefined, each));
 
 /** Show times in the person's zone, those of today without a date, those of this year without a year; count ages on. */
 function showTimes() {
+  const [clock, day, date] = showTimes.formats ??= formats();
   for (const element of document.querySelectorAll("time[datetime]")) {
     const at = new Date(element.dateTime), now = new Date(), seconds = (now - at) / 1000, isToday = at.toDateString() === now.toDateString();
     const [unit, size] = Object.entries(UNITS).find(each => seconds >= each[1]) ?? [], age = unit ? `${Math.floor(seconds / size)} ${unit} ago` : "just now";
-    element.title = DATE_AND_TIME.format(at);
-    element.textContent = element.matches(".entry .ago") ? age.replace(" ago", "") : element.matches(".ago") ? age : (isToday ? TIME_OF_DAY : at.getFullYear() === now.getFullYear() ? DAY_AND_TIME : DATE_AND_TIME).format(at);
+    element.title = date.format(at);
+    element.textContent = element.matches(".entry .ago") ? age.replace(" ago", "") : element.matches(".ago") ? age : (isToday ? clock : at.getFullYear() === now.getFullYear() ? day : date).format(at);
   }
 }
 
@@ -114,7 +102,6 @@ function remember(id, name, whileOn, changed) {
   });
 }
 remember("keys-on", KEYS_OFF, false, isOn => document.documentElement.classList.toggle("uses-keys", isOn));
-remember("sound-on", SOUND, true, isOn => isOn && playTone());  // so that people hear what they chose
 remember("folds-open", FOLDS_OPEN, true, isOn => { for (const fold of document.querySelectorAll(FOLDS)) fold.open = isOn; });
 
 document.querySelector(".theme").addEventListener("change", ({ target: { value } }) => {
@@ -255,7 +242,7 @@ function afterUpdate(was, { elt, form, card }) {
 /** What scripts add to the server's page. */
 function finishDrawing() {
   document.querySelector(".modes:not(:has(:checked)) [checked]")?.click();
-  showTimes();
+  if (shown) showTimes();
   keepFoldsOpen();
   countSelected();
 }
@@ -293,11 +280,18 @@ function comeBack(id, isOwn) {
 const home = document.querySelector("header[data-refresh]")?.dataset.refresh;
 if (home && location.pathname !== new URL(home, location.href).pathname) history.replaceState(null, "", home);
 
-for (const box of document.querySelectorAll("form.reply, #top"))
-  new ResizeObserver(() => document.documentElement.style.setProperty(box.id === "top" ? "--top" : "--box", `${box.offsetHeight}px`)).observe(box);
+/** Tell the stylesheet how high a bar is, where it is not as usual. */
+function noteHeight(box) {
+  const root = document.documentElement, name = box.id === "top" ? "--top" : "--box", height = `${box.offsetHeight}px`;
+  if (getComputedStyle(root).getPropertyValue(name) !== height) root.style.setProperty(name, height);
+}
+for (const box of document.querySelectorAll("form.reply, #top")) new ResizeObserver(() => noteHeight(box)).observe(box);
 finishDrawing();
 document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
 // A thread opens at the card that waits for a decision, also if notes or answers follow it.
 if (!location.hash) showNewest([...document.querySelectorAll("#thread > article.open")].pop());
 noteControls(true);
-listen();
+// The page is painted before the browser reads what it knows of times, which takes long, and before the page is fetched again.
+const begin = () => { showTimes(); listen(); };
+if (document.hidden) begin();
+else requestAnimationFrame(() => setTimeout(begin));

@@ -11,7 +11,7 @@ STATIC = HERE / "static"
 VENDOR = STATIC / "vendor"
 ROOT = HERE.parents[1]
 ROW = re.compile(r"^\| (\S+\.js) \| \S+ \| \S+ \| (\S+) \| ([0-9a-f]{64}) \|$", re.MULTILINE)
-MOST_LINES = 505  # of our own scripts, without blank lines and comments
+MOST_LINES = 500  # of our own scripts, without blank lines and comments
 
 
 def test_the_scripts_of_others_are_those_of_their_table_and_free_to_ship() -> None:
