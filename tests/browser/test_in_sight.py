@@ -20,7 +20,7 @@ IS_IN_SIGHT = """selector => {
     const ends = Math.min(innerHeight, document.querySelector("form.reply").getBoundingClientRect().top);
     return found.length > 0 && found.every(({ top, bottom }) => top >= 0 && bottom <= ends);
 }"""
-OPEN = ".card.open"
+OPEN, ROOM_PX = ".card.open", 180
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=[DESK, PHONE], ids=["desk", "phone"])
@@ -152,3 +152,22 @@ async def test_a_key_approves_nothing_that_was_scrolled_away_and_brings_it_back(
     await approve.focus()
     await ana.page.keyboard.press("Enter")
     await ana.asks("do_nothing")
+
+
+async def test_a_reply_has_room_at_every_width_and_heads_of_other_pages_are_whole(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.md", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a report")
+    await ana.asks("write_to_file")
+    for width in (360, 901, 960, 1100):
+        await ana.page.set_viewport_size(ViewportSize(width=width, height=740))
+        box = await ana.page.locator("#reply").bounding_box()
+        assert box
+        assert box["width"] >= ROOM_PX
+    await ana.page.set_viewport_size(PHONE)
+    await ana.page.get_by_role("button", name="More").click()
+    await ana.page.get_by_role("link", name="Always allow").click()
+    await expect(ana.page.get_by_role("heading", name="Standing rules")).to_be_visible()
+    assert await ana.page.locator("#hint").text_content() == "", "the card still asks"
+    assert await ana.page.locator("main h1").evaluate("each => each.scrollWidth <= each.clientWidth")
