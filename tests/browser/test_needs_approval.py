@@ -133,7 +133,7 @@ async def test_several_cards_are_selected_and_approved_together(ana: BrowserChat
     await expect(cards(ana)).to_have_count(1)
     told = ana.page.get_by_role("status").filter(has_text="Approved:")
     await expect(told.get_by_role("listitem")).to_have_text(
-        ["Approved: Ada wants to write “Ada.md” (+1)", "Approved: Cy wants to write “Cy.md” (+1)"]
+        ["Approved: Ada · Write “Ada.md” (+1)", "Approved: Cy · Write “Cy.md” (+1)"]
     )
     await expect(bar).to_be_hidden()
     await expect(ana.page.get_by_role("main")).to_be_focused()

@@ -185,7 +185,7 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> R
     except PersonError as error:
         return Receipt(f"Not approved: {name}: {error}", is_approved=False)
     workspace.last_decisions.note(origin.by, pick.channel, pick.turn)
-    _, after = await workspace.views.turn(pick.channel, pick.turn)
+    agent, after = await workspace.views.turn(pick.channel, pick.turn)
     if after.first_approval:
         return Receipt(f"1 of 2: {name}. {SECOND}", is_approved=False)
-    return Receipt(f"Approved: {name}", is_approved=True)
+    return Receipt(f"Approved: {turn_card(agent, after).action}", is_approved=True)

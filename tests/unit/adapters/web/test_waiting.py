@@ -158,13 +158,13 @@ async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, m
     changed = {**selected, second: selected[second][:-32] + "0" * 32}
     status, page = await approve(ana, changed)
     assert status == 200
-    assert "Approved: Ada wants to write “Ada.md” (+1)" in page
-    assert "Approved: Cy ∙ x wants to write “Cy ∙ x.md” (+1)" in page
-    assert "Approved: Bob wants to write “Bob.md” (+1)" not in page
+    assert "Approved: Ada · Write “Ada.md” (+1)" in page
+    assert "Approved: Cy ∙ x · Write “Cy ∙ x.md” (+1)" in page
+    assert "Approved: Bob · Write “Bob.md” (+1)" not in page
     assert list(await picks(ana)) == [second]
     status, page = await approve(ana, {first: selected[first], second: selected[second]})
     assert "Not approved: Ada · Write “Ada.md” (+1): already approved by @ana" in page
-    assert "Approved: Bob wants to write “Bob.md” (+1)" in page
+    assert "Approved: Bob · Write “Bob.md” (+1)" in page
     assert third not in await picks(ana)
 
 
