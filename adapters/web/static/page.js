@@ -209,10 +209,11 @@ function listen() {
   stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(); if (!isAway) refresh(); }, isOut ? SLOW_MS : RETRY_MS); });
 }
 
-/** Fetch what a finished turn did when its row is opened. */
+/** Fetch what a finished turn did when its row is opened, and show what was opened behind a card's buttons. */
 function fetchTurn({ target }) {
   const place = target.matches("details.fold[open]") && target.querySelector(":scope > .below:has(> a)");
   if (place) htmx.ajax("GET", place.firstChild.href, { source: place, target: place, select: ".turn", swap: "innerHTML" }).catch(() => {});
+  if (target.matches("details.why[open]")) target.scrollIntoView({ block: "nearest" });
 }
 document.addEventListener("toggle", fetchTurn, true);
 
