@@ -32,6 +32,10 @@ CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
 ADVANCE = "advance"  # the name of the task, also in _DEFER of persistence/write_buffer.py
 MAX_NAME_CHARACTERS = 63  # PostgreSQL cuts longer names of connections
 MAKE_TABLES = 4711  # an advisory lock: processes that start at the same time make the tables once
+# Reads the catalogue anew: `to_regclass` may still answer as before the wait for the lock.
+_HAS_TABLES = (
+    "SELECT 1 FROM pg_tables WHERE tablename = 'procrastinate_jobs' AND schemaname = ANY(current_schemas(false))"
+)
 
 # The job, and its worker, in which something runs. A task that lost its job does not take a later one for its own.
 _JOB: ContextVar[tuple[int, int] | None] = ContextVar("job", default=None)
@@ -74,8 +78,7 @@ class JobQueueEngine:
     async def _make_tables(self) -> None:
         async with self._app.connector.pool.connection() as session:  # type: ignore[attr-defined]
             await session.execute("SELECT pg_advisory_xact_lock(%s)", [MAKE_TABLES])
-            found = await (await session.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
-            if found == (None,):
+            if not await (await session.execute(_HAS_TABLES)).fetchone():
                 await session.execute(self._app.schema_manager.get_schema())
 
     async def _name(self, session: Any) -> None:
