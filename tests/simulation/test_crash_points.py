@@ -59,7 +59,7 @@ def test_a_command_that_runs_before_its_start_is_saved_is_found(monkeypatch: pyt
     async def run_and_save_then(step: ActStep, agent: Agent, turn: Turn) -> Agent:
         preview = await step.runner.preview_call(agent, turn.call)
         result = await step.runner.run(agent, turn.call, SpendingTracker(), approved=preview)
-        await step.claim.save_and_present(partial(step._save_start, turn.id, preview, ""))
+        await step.claim.save_and_present(partial(step._save_start, turn.id, preview, "", {}))
         return await step._finish(turn.id, result)
 
     monkeypatch.setattr(ActStep, "_start", run_and_save_then)
