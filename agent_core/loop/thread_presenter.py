@@ -10,7 +10,7 @@ from datetime import datetime
 
 from agent_core.errors import CommandError, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
-from agent_core.model.ids import TurnId
+from agent_core.model.ids import TurnId, new_id
 from agent_core.model.note import Notice
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
@@ -85,7 +85,8 @@ class ThreadPresenter:
         for turn, address, at in (*self.shown, *saved):
             work.turns.mark_shown(turn, address, at)
         for entry in self.showings:
-            work.audit.append(entry)
+            # With a new id at each try: a commit whose answer was lost has used the one before.
+            work.audit.append(replace(entry, id=new_id(entry.at)))
         for notice in (*self.posted, *(notices if self.surface.shows_what_is_saved else ())):
             work.notes.mark_posted(notice)
 
