@@ -13,6 +13,7 @@ from agent_core.model.turn import Turn, text_of
 MAX_QUERY_CHARACTERS, MAX_WORDS = 200, 8
 EXCERPT_CHARACTERS, CHARACTERS_BEFORE = 240, 60
 WHITE_SPACE = re.compile(r"\s+")
+BLANK_LINE = re.compile(r"\s*\n[ \t]*\n\s*")
 
 
 class _Folding(dict[int, str]):
@@ -79,18 +80,22 @@ def texts_of(record: Agent | Turn | Note) -> tuple[LabelledText, ...]:
 
 
 def excerpt_of(texts: Sequence[LabelledText], words: Sequence[str]) -> Excerpt:
-    """The excerpt of the text in which most of the words occur, the first of several."""
-    folded = [fold(each.text) for each in texts]
-    place = max(range(len(texts)), key=lambda each: sum(word in folded[each] for word in words))
-    label, text = texts[place].label, texts[place].text
-    spans = list(islice(_spans(text, folded[place], words), EXCERPT_CHARACTERS))  # none of them is empty
+    """The excerpt of the text in which most of the words occur, the first of several.
+
+    It begins and ends with a paragraph in which one of them is.
+    """
+    pairs = ((each, fold(each.text)) for each in texts)
+    found, folded = max(pairs, key=lambda pair: sum(word in pair[1] for word in words))
+    spans = list(islice(_spans(text := found.text, folded, words), EXCERPT_CHARACTERS))  # none of them is empty
     first = spans[0][0] if spans else 0
     start = _next_word(text, max(0, first - CHARACTERS_BEFORE), first)
+    start = max([start, *(gap.end() for gap in BLANK_LINE.finditer(text, start, first))])
     end = min(len(text), start + EXCERPT_CHARACTERS)
     whole = [span for span in spans if span[1] <= end]
-    end = _last_word_end(text, whole[-1][1] if whole else start, end)
-    pieces = tuple(_pieces(text, whole, start, end))
-    return Excerpt(label, pieces, begins=start == 0, ends=end == len(text))
+    last = whole[-1][1] if whole else start
+    gap = BLANK_LINE.search(text, last, end)
+    end = gap.start() if gap else _last_word_end(text, last, end)
+    return Excerpt(found.label, tuple(_pieces(text, whole, start, end)), begins=start == 0, ends=end == len(text))
 
 
 def _texts_of_turn(turn: Turn) -> Iterator[LabelledText]:
@@ -129,9 +134,7 @@ def _strings(value: object) -> Iterator[str]:
 
 def _next_word(text: str, start: int, latest: int) -> int:
     """Where the first word that begins in the range begins; `start` if it is cut within a word without an end there."""
-    if start == 0 or text[start - 1].isspace():
-        return start
-    cut = WHITE_SPACE.search(text, start, latest)
+    cut = WHITE_SPACE.search(text, start - 1, latest) if start else None
     return cut.end() if cut else start
 
 
