@@ -81,10 +81,9 @@ async def _serve() -> None:
                 work.budgets.add_spending(values[0].channel, values[0].budget.spent)
                 await work.commit()
         await database.close()
-        for name, text in (("energy-gpt", lived.OLD), ("weekly", lived.WEEKLY)):
-            agent = lived.agent_named(name, "energy-desk", "", "", SystemClock().now())
-            files = FolderWorkspaces(Path(home) / "workspaces").of(agent)
-            await files.write("report.md" if name == "energy-gpt" else "week-48.md", text.encode())
+        for name, channel, path, text in lived.FILES:
+            agent = lived.agent_named(name, channel, "", "", SystemClock().now())
+            await FolderWorkspaces(Path(home) / "workspaces").of(agent).write(path, text.encode())
         async with served(ScriptedModel(waits=True), Path(home)) as address:
             sys.stdout.write(f"{address}\n")
             sys.stdout.flush()

@@ -12,7 +12,7 @@ from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.note import Note, Notice
-from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.origin import Actor, ChannelScope, ThreadRef
 from agent_core.model.permissions import Lease
 from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
@@ -47,6 +47,11 @@ WEEKLY = """# Week 48
 - **Returns** 9, all of one batch
 - **Open** the invoice of Halden
 """
+FILES = (
+    ("energy-gpt", "energy-desk", "report.md", OLD),
+    ("weekly", "energy-desk", "week-48.md", WEEKLY),
+    ("cleaner", "platform", "build/old-logs.txt", LOGS),
+)
 REACHED = (
     "The budget is reached: $1.99 of $2.00 is spent and the next call may cost $0.013. "
     "Raise the budget with !budget N, then Resume."
@@ -137,9 +142,11 @@ async def day(now: datetime) -> list[Values]:
 
 def agent_named(name: str, channel: str, role: str, goal: str, now: datetime, owner: Actor = ANA) -> Agent:
     """An agent of the page's workspace."""
+    place = ChannelScope("web", "local", channel)
     return Agent(
         id=AgentId(name.lower()),
-        channel=ChannelScope("web", "local", channel),
+        channel=place,
+        thread=ThreadRef(place, name.lower()),
         name=name,
         role=role,
         goals=(goal,),
