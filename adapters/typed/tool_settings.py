@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from adapters.screens.risk_labels import labels_of, risk_text
 from adapters.screens.ui_text import first_word
@@ -127,18 +128,13 @@ async def set_sites(agent_settings: AgentSettings, said: str, origin: Origin) ->
 
     Raise InvalidInput for any other text, NotAllowed if the person may not change the settings.
     """
-    sites = await agent_settings.sites(origin.channel)
     if not said:
-        return sites_text(sites)
+        return sites_text(await agent_settings.sites(origin.channel))
     verb, rest = first_word(said)
-    match verb:
-        case "clear" if not rest:
-            changed = Sites()
-        case "allow" | "deny" if rest:
-            changed = _with(sites, verb, tuple(map(_host, re.split(r"[\s,;]+", rest))))
-        case _:
-            raise InvalidInput({"sites": HOW_SITES})
-    return sites_text(await agent_settings.set_sites(changed, origin))
+    if verb not in ("clear", "allow", "deny") or (verb == "clear") == bool(rest):
+        raise InvalidInput({"sites": HOW_SITES})
+    hosts = tuple(map(_host, re.split(r"[\s,;]+", rest))) if rest else ()
+    return sites_text(await agent_settings.set_sites(partial(_changed, verb=verb, hosts=hosts), origin))
 
 
 def sites_text(sites: Sites) -> str:
@@ -148,8 +144,10 @@ def sites_text(sites: Sites) -> str:
     return f"{most} Denied: {', '.join(sites.deny)}." if sites.deny else most
 
 
-def _with(sites: Sites, verb: str, hosts: tuple[str, ...]) -> Sites:
+def _changed(sites: Sites, verb: str, hosts: tuple[str, ...]) -> Sites:
     """Put the hosts on the list that `verb` names and take them off the other; raise InvalidInput beyond MAX_HOSTS."""
+    if verb == "clear":
+        return Sites()
     allow, deny = (_without(names, hosts) for names in (sites.allow, sites.deny))
     changed = replace(sites, allow=(*allow, *hosts), deny=deny)
     if verb == "deny":

@@ -167,16 +167,17 @@ class AgentSettings(TransactionalService):
         async with self.database.begin() as work:
             return await work.budgets.of(channel)
 
-    async def set_sites(self, sites: Sites, origin: Origin) -> Sites:
-        """Set which web sites the channel's agents may reach; raise NotAllowed for who may not."""
+    async def set_sites(self, change: Callable[[Sites], Sites], origin: Origin) -> Sites:
+        """Change which web sites the channel's agents may reach; raise NotAllowed for who may not."""
 
         async def act(work: UnitOfWork) -> Sites:
             await _require_may_set(work, origin, "set sites here")
+            before = await work.preferences.get(origin.channel, SITES_KEY)
+            changed = change(parse_sites(before))
             if not await self.is_repeated(work, origin):
-                before = await work.preferences.get(origin.channel, SITES_KEY)
-                work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites, before))
-                self.audit_channel(work, origin, "set the channel's sites", _sites_text(sites))
-            return sites
+                work.preferences.exchange(origin.channel, SITES_KEY, before, serialise_sites(changed, before))
+                self.audit_channel(work, origin, "set the channel's sites", _sites_text(changed))
+            return changed
 
         return await self.save(act, Attempt(origin=origin, what="set the channel's sites"))
 

@@ -10,7 +10,6 @@ from adapters.typed.standing_rules import parse_rule
 from agent_core.errors import NotAllowed
 from agent_core.model.agent import Agent
 from agent_core.model.channel_policy import ChannelPolicy
-from agent_core.model.channel_settings import Sites
 from agent_core.model.decision import PolicyChange
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import Origin
@@ -41,7 +40,7 @@ REFUSED_ACTS: dict[str, Act] = {
     ),
     "set the channel's policy": lambda stage, _, __, origin: stage.agent_settings.set_channel_policy(reset, origin),
     "set the channel's budget": lambda stage, _, __, origin: stage.agent_settings.set_channel_budget(None, origin),
-    "set the channel's sites": lambda stage, _, __, origin: stage.agent_settings.set_sites(Sites(), origin),
+    "set the channel's sites": lambda stage, _, __, origin: stage.agent_settings.set_sites(lambda sites: sites, origin),
     "set the channel's tools": lambda stage, _, __, origin: stage.agent_settings.set_tools(
         lambda present: present, origin, ""
     ),

@@ -352,7 +352,7 @@ async def test_where_groups_alone_change_the_policy_of_the_page_they_alone_set_w
         by = team.stage.origin(person)
         for act in (
             settings.set_channel_budget(Decimal(5), by),
-            settings.set_sites(Sites(allow=("good.example",)), by),
+            settings.set_sites(lambda _: Sites(allow=("good.example",)), by),
             settings.set_tools(lambda present: present, by, "nothing"),
         ):
             with nullcontext() if may else pytest.raises(NotAllowed, match=r"here: @leads may\."):

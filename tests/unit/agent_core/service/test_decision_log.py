@@ -126,8 +126,9 @@ async def test_what_was_set_for_the_channel_has_a_row_that_names_nobodys_agent()
     stage = Stage(model=ScriptedModel(writing("a")))
     origin = stage.origin(ANA, "delivery-1")
     await stage.agent_settings.set_channel_budget(None, stage.origin())
-    await stage.agent_settings.set_sites(Sites(allow=("example.org",), deny=("evil.example",)), origin)
-    await stage.agent_settings.set_sites(Sites(allow=("example.org",), deny=("evil.example",)), origin)
+    sites = Sites(allow=("example.org",), deny=("evil.example",))
+    for _ in range(2):
+        await stage.agent_settings.set_sites(lambda _: sites, origin)
     found = [(entry.act, entry.detail, entry.agent_id, str(entry.by)) for entry in await rows_of(stage)]
     assert found == [
         ("set the channel's sites", "allowed: example.org · denied: evil.example", "", "@ana"),

@@ -101,13 +101,11 @@ def test_an_excerpt_begins_and_ends_with_a_whole_word_where_the_text_has_spaces(
     assert whole == whole.strip()
 
 
-@pytest.mark.parametrize("blank", ["\n\n", "\n \t\n", "\n\n\n"])
+@pytest.mark.parametrize("blank", ["\n\n", "\n \t\n"])
 def test_an_excerpt_leaves_out_paragraphs_without_a_word_that_was_sought(blank: str) -> None:
-    text = blank.join(("Before.", "A needle\nof steel,", "hay,", "the other needle.", "| a | table |"))
-    excerpt = excerpt_of([LabelledText("text", text)], ["needle"])
-    shown = "".join(piece for piece, _ in excerpt.pieces)
-    assert shown == blank.join(("A needle\nof steel,", "hay,", "the other needle."))
-    assert (excerpt.begins, excerpt.ends) == (False, False)
+    sought = blank.join(("A needle\nof steel,", "hay,", "the other needle."))
+    excerpt = excerpt_of([LabelledText("text", blank.join(("Before.", sought, "| a | table |")))], ["needle"])
+    assert ("".join(piece for piece, _ in excerpt.pieces), excerpt.begins, excerpt.ends) == (sought, False, False)
 
 
 @pytest.fixture
