@@ -112,7 +112,7 @@ async def test_stop_ends_a_long_thought_that_is_seen_on_the_page_and_bills_it(
     await ana.says("!stop")
     async with asyncio.timeout(60):
         await endpoint.lost_a_stream.wait()
-    assert await ana.sees("stopped by @ana")
+    assert await ana.sees("topped by @ana")
     assert not re.search(r"spent\$0(?![.\d])", text_of(await ana.page()))
 
 
