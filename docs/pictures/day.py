@@ -220,7 +220,7 @@ def _stopped(now: datetime) -> Values:
 def _paused(now: datetime) -> Values:
     story = Story(agent_named("Inbox-Digest", "support", "sums the inbox up", "Sum up today's inbox", now), now, 95)
     story.did("read_file", {"filename": "inbox.txt"}, "I read it.", "61 messages", MIA)
-    return story.ends(Paused(REACHED))
+    return story.ends(Paused(REACHED), Notice.to(story.agent, "paused", f"paused: {REACHED}", story.at()))
 
 
 async def _asking(now: datetime) -> Sequence[Values]:

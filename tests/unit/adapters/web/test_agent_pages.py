@@ -168,7 +168,7 @@ async def test_an_agent_whose_budget_is_reached_offers_to_raise_it_and_then_to_r
         await ana.sees("Raise the budget with !budget N, then Resume.")
         page = await ana.page()
         assert 'value="1.00"> <button class="go" name="then" value="resume">Raise and resume</button>' in page
-        assert 'id="about-budget" open' in page
+        assert ('id="about-budget" open' in page, text_of(page).count("the next call may cost")) == (True, 1)
         _, page = await ana.send("budget", {"budget": "5"})
         assert "paused: The budget was raised. Resume goes on." in text_of(page)
         assert '<button class="go" name="button" value="resume' in page
